@@ -1,0 +1,238 @@
+/**
+ * The public shape of a running session: what the Pi extension, the CLI and embedding programs call.
+ *
+ * Durations end in `Ms`, instants (epoch ms) in `AtMs`. Ids are opaque.
+ */
+import type { Delivery, Evidence } from '../mailbox/envelope.ts';
+import type { Placement } from '../hosts/host.ts';
+
+export type TaskState =
+  | 'created'
+  | 'running'
+  | 'waiting'
+  | 'completed'
+  | 'blocked'
+  | 'failed'
+  | 'cancelled'
+  | 'timed_out';
+export type TerminalState = Exclude<TaskState, 'created' | 'running' | 'waiting'>;
+export type AgentState =
+  | 'starting'
+  | 'idle'
+  | 'working'
+  | 'blocked'
+  | 'closing'
+  | 'closed'
+  | 'failed'
+  | 'lost'
+  | 'unknown';
+
+export interface SpawnOptions {
+  /** Name of an agent definition, exact. */
+  readonly agent: string;
+  /** 1 to 64 letters, digits, spaces, `_`, `-`, `.`; unique as `agent: label` among live agents. */
+  readonly label: string;
+  readonly placement?: Placement | undefined;
+  readonly cwd?: string | undefined;
+}
+export interface SpawnResult {
+  readonly id: string;
+  readonly agent: string;
+  readonly label: string;
+  readonly model: string | null;
+}
+
+export interface DelegateOptions {
+  /** Agent id or a name that means one live agent. */
+  readonly target: string;
+  readonly task: string;
+  /** Task deadline, from dispatch. Default: none. */
+  readonly timeoutMs?: number | undefined;
+}
+export interface DelegateResult {
+  readonly taskId: string;
+  readonly agentId: string;
+  readonly state: TaskState;
+}
+
+export interface MessageOptions {
+  readonly target: string;
+  readonly message: string;
+  readonly taskId?: string | undefined;
+  readonly threadId?: string | undefined;
+  readonly replyTo?: string | undefined;
+  readonly expectsReply?: boolean | undefined;
+  readonly delivery?: Delivery | undefined;
+}
+export interface MessageResult {
+  readonly messageId: string;
+  readonly accepted: true;
+  readonly delivery: 'queued' | 'duplicate';
+  readonly targetId: string;
+  /** The request that this message opened, with `expectsReply`. */
+  readonly requestId?: string;
+  /** Epoch ms at which that request expires; clipped to the task's deadline. */
+  readonly deadlineAtMs?: number;
+  readonly targetTaskState?: TaskState;
+}
+
+export interface WatchResult {
+  readonly watcherId: string;
+  readonly taskIds: readonly string[];
+  readonly pending: readonly string[];
+  /** Tasks that had settled before: told here, and not once more by a notice. */
+  readonly completed: readonly TaskResult[];
+}
+
+export interface TaskResult {
+  readonly taskId: string;
+  readonly agentId: string;
+  readonly status: TerminalState;
+  readonly ok: boolean;
+  /** completed 0, failed 1, blocked 2, timed_out 124, cancelled 130. */
+  readonly returnCode: 0 | 1 | 2 | 124 | 130;
+  readonly summary?: string;
+  /** The child's last assistant text since the task began, else its summary. */
+  readonly text?: string;
+  /** `code: message` of what ended the task, when it was not the owner's own word. */
+  readonly error?: string;
+  /** Why the task is completed although a required reply was outstanding. */
+  readonly override?: string;
+  readonly lateEvents: readonly LateEvent[];
+  readonly evidence: Evidence;
+  readonly attempts: readonly { readonly launch: number; readonly startedAtMs: number }[];
+  readonly settledAtMs: number;
+}
+
+/** Something that arrived for a task after it had settled; it changed nothing. */
+export interface LateEvent {
+  readonly kind: 'task_done' | 'reply';
+  readonly atMs: number;
+  readonly fromId: string;
+  readonly text: string;
+}
+
+export interface RequestView {
+  readonly requestId: string;
+  readonly askerId: string;
+  readonly recipientId: string;
+  readonly recipientName: string;
+  readonly question: string;
+  readonly openedAtMs: number;
+  readonly deadlineAtMs: number;
+  readonly state: 'open' | 'answered' | 'expired' | 'recipient_gone' | 'cancelled';
+}
+
+export interface TaskStatus {
+  readonly id: string;
+  readonly agentId: string;
+  readonly state: TaskState;
+  readonly description: string;
+  /** Every state the task was in, in order, with the epoch ms of its beginning. */
+  readonly states: readonly { readonly state: TaskState; readonly atMs: number }[];
+  readonly waitingMs?: number;
+  /** The oldest open request, and the name of who is to answer it. */
+  readonly pendingRequest?: string;
+  readonly waitingOn?: string;
+  readonly stale?: boolean;
+  readonly requests: readonly RequestView[];
+  readonly result?: TaskResult;
+}
+
+export interface AgentStatus {
+  readonly id: string;
+  readonly agent: string;
+  readonly label: string;
+  readonly state: AgentState;
+  readonly model: string | null;
+  readonly task?: TaskStatus;
+  readonly error?: string;
+}
+
+/** Something the parent's model or user is told; `id` makes a repeated delivery harmless. */
+export interface Notice {
+  readonly id: string;
+  readonly kind:
+    | 'shepherd.task.completion'
+    | 'shepherd.message.incoming'
+    | 'shepherd.message.reply'
+    | 'shepherd.stale.wait'
+    | 'shepherd.notice';
+  /** What the model reads. */
+  readonly text: string;
+  /** Whether it may start a turn; a passive notice waits for the next one. */
+  readonly wake: boolean;
+  readonly deliverAs: Delivery;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly atMs: number;
+}
+
+/** One committed change, in order; what the story of a session is told from. */
+export type Change =
+  | { readonly type: 'agent'; readonly atMs: number; readonly agent: AgentStatus }
+  | { readonly type: 'task'; readonly atMs: number; readonly task: TaskStatus }
+  | { readonly type: 'request'; readonly atMs: number; readonly request: RequestView }
+  | { readonly type: 'notice'; readonly atMs: number; readonly notice: Notice };
+
+/**
+ * A session: agents, their tasks, and the messages between all of them.
+ *
+ * Every call may throw a `ShepherdError`; a refused call has changed nothing.
+ */
+export interface Shepherd {
+  readonly sessionId: string;
+  /** Everything this session writes lies below it. */
+  readonly sessionDir: string;
+  /**
+   * Starts a child agent and resolves once its own `hello` arrived.
+   *
+   * @throws ConfigError `unknown_agent`, `invalid_label`, `duplicate_label`; HostError
+   * `launch_failed`, `spawn_deadline` with what the child printed.
+   */
+  spawn(options: SpawnOptions, signal?: AbortSignal): Promise<SpawnResult>;
+  /**
+   * Hands a task to an agent and resolves once the task lies durably in its inbox.
+   *
+   * @throws TaskError `active_task`, `invalid_task`, `invalid_timeout`; MailboxError
+   * `invalid_target`, `ambiguous_target`, `message_too_large`, `queue_full`; HostError `agent_closed`.
+   */
+  delegate(options: DelegateOptions): Promise<DelegateResult>;
+  /**
+   * Sends a message as the Shepherd; with `replyTo` it answers, with `expectsReply` it asks.
+   *
+   * @throws MailboxError as for `delegate`; TaskError `unknown_request`, `unknown_task`,
+   * `task_agent_mismatch`, `wait_cycle`.
+   */
+  message(options: MessageOptions): Promise<MessageResult>;
+  /**
+   * Has one notice sent for each task when it settles; returns at once.
+   *
+   * @throws TaskError `unknown_task`; ConfigError `invalid_argument` for none or a repeated id.
+   */
+  watch(ids: string | readonly string[]): WatchResult;
+  /** Status of an agent (id or name). @throws MailboxError `invalid_target`. */
+  status(target: string): AgentStatus;
+  /** Status of a task, settled ones too. @throws TaskError `unknown_task`. */
+  task(taskId: string): TaskStatus;
+  /** All agents of the session, ended ones too, in order of their creation. */
+  agents(): readonly AgentStatus[];
+  tasks(): readonly TaskStatus[];
+  /** Resolves when the task has settled; at once if it has. @throws TaskError `unknown_task`. */
+  settled(taskId: string, signal?: AbortSignal): Promise<TaskResult>;
+  /**
+   * Ends an agent: its task is cancelled, its process group ended and verified.
+   *
+   * @throws HostError `close_unconfirmed` when a process may be left.
+   */
+  close(target: string): Promise<{ readonly id: string }>;
+  /** Stops the running turn of an agent and keeps the agent. */
+  interrupt(target: string): Promise<void>;
+  /** The last lines that the child printed or showed. */
+  read(target: string, options?: { readonly lines?: number }): Promise<string>;
+  /** Calls `listener` after each commit; returns the stop. A throwing listener is cut off. */
+  on(listener: (change: Change) => void): () => void;
+  /** Changes from now on, until the session is disposed. */
+  changes(): AsyncIterable<Change>;
+  /** Closes every agent and ends the session. Idempotent. */
+  dispose(): Promise<void>;
+}
