@@ -33,6 +33,8 @@ export type TaskErrorCode =
   | 'invalid_timeout'
   | 'no_delegated_task'
   | 'not_the_recipient'
+  | 'reply_task_mismatch'
+  | 'request_settled'
   | 'task_agent_mismatch'
   | 'task_settled'
   | 'unknown_request'

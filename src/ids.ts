@@ -24,6 +24,10 @@ export interface IdMaker {
   watchId(): string;
   /** @param nowMs epoch ms; a clock that steps back does not break the order. */
   messageId(nowMs: number): string;
+  /** Time-ordered like message ids. */
+  noticeId(nowMs: number): string;
+  /** Time-ordered like message ids: effects happen in the order of their ids. */
+  effectId(nowMs: number): string;
   /** Unguessable secret of one incarnation: 64 characters of the id alphabet. */
   secret(): string;
 }
@@ -38,21 +42,27 @@ export function createIdMaker(options: IdMakerOptions = {}): IdMaker {
   const draw = options.random ?? random;
   let lastMs = 0;
   let counter = 0;
+
+  /** Rises with every call, also within one millisecond and when the clock steps back. */
+  function ordered(nowMs: number): string {
+    if (nowMs > lastMs) {
+      lastMs = nowMs;
+      counter = 0;
+    } else if (++counter === 36 ** 3) {
+      lastMs += 1;
+      counter = 0;
+    }
+    const time = lastMs.toString(36).padStart(9, '0');
+    return `${time}${counter.toString(36).padStart(3, '0')}${draw(12)}`;
+  }
+
   return {
     agentId: () => `shepherd-agent-${draw(12)}`,
     taskId: () => `shepherd-task-${draw(12)}`,
     watchId: () => `shepherd-watch-${draw(12)}`,
-    messageId(nowMs) {
-      if (nowMs > lastMs) {
-        lastMs = nowMs;
-        counter = 0;
-      } else if (++counter === 36 ** 3) {
-        lastMs += 1;
-        counter = 0;
-      }
-      const time = lastMs.toString(36).padStart(9, '0');
-      return `shepherd-message-${time}${counter.toString(36).padStart(3, '0')}${draw(12)}`;
-    },
+    messageId: (nowMs) => `shepherd-message-${ordered(nowMs)}`,
+    noticeId: (nowMs) => `shepherd-notice-${ordered(nowMs)}`,
+    effectId: (nowMs) => `shepherd-effect-${ordered(nowMs)}`,
     secret: () => draw(64),
   };
 }
