@@ -1,0 +1,387 @@
+/**
+ * One child agent: the process it runs in, the one task it has, and whether it is alive.
+ *
+ * Owns: the agent's process state, its task slot, its liveness, and the questions it asked outside of
+ * a task. Never: how a task ends (`task.ts` decides, this one only says what happened to the
+ * process), where the process runs (a host), what was said.
+ *
+ * A1. `ready` only after the child's own `hello`; without it the spawn deadline fails the agent.
+ * A2. A turn that starts or ends moves the process region only; it never reaches the task.
+ * A3. At most one task; the slot frees when that task has settled and its child has let go of it.
+ * A4. An agent that is lost fails its task; one that is closed cancels it.
+ * A5. An ended agent (closed, failed, lost) takes no further event.
+ */
+import {
+  and,
+  assign,
+  enqueueActions,
+  raise,
+  sendParent,
+  setup,
+  spawnChild,
+  stateIn,
+  stopChild,
+  type ActorRefFrom,
+  type DoneActorEvent,
+} from 'xstate';
+import { requestMachine, type RequestInput, type RequestSettledEvent } from './request.ts';
+import { taskMachine, type TaskInput, type TaskSettledEvent } from './task.ts';
+
+export interface AgentInput {
+  readonly agentId: string;
+  /** Number of this launch, from 1; a fresh dispatch counts on. */
+  readonly launch: number;
+  /** Epoch ms by which the child must have said `hello`. */
+  readonly spawnDeadlineAtMs: number;
+  /** How long a child may take to let go of a task that settled from outside, in ms. */
+  readonly drainAfterMs: number;
+}
+
+export interface AgentContext extends AgentInput {
+  readonly taskId: string | null;
+  /** Epoch ms at which a child that will not let go is ended; `null` when none is awaited. */
+  readonly drainDeadlineAtMs: number | null;
+  /** Open questions of this agent that no task requires. */
+  readonly requestIds: readonly string[];
+}
+
+export type AgentEndState = 'closed' | 'failed' | 'lost';
+
+export type AgentEvent =
+  | { readonly type: 'agent.hello'; readonly atMs: number }
+  | { readonly type: 'launch.failed'; readonly atMs: number }
+  | { readonly type: 'process.exited'; readonly atMs: number }
+  | { readonly type: 'agent.close'; readonly atMs: number }
+  | { readonly type: 'agent.bail'; readonly atMs: number }
+  | { readonly type: 'turn.started'; readonly atMs: number }
+  | { readonly type: 'turn.settled'; readonly atMs: number }
+  | { readonly type: 'human.awaited'; readonly atMs: number }
+  | { readonly type: 'human.answered'; readonly atMs: number }
+  | { readonly type: 'task.assign'; readonly task: TaskInput }
+  | TaskSettledEvent
+  | { readonly type: 'request.open'; readonly request: RequestInput }
+  | RequestSettledEvent
+  | { readonly type: 'actor.crashed'; readonly atMs: number }
+  | { readonly type: 'session.resumed' }
+  | DoneActorEvent;
+
+/** What the session hears when an agent has ended. */
+export interface AgentEndedEvent {
+  readonly type: 'agent.ended';
+  readonly agentId: string;
+  readonly state: AgentEndState;
+}
+
+export const agentMachine = setup({
+  types: {
+    context: {} as AgentContext,
+    events: {} as AgentEvent,
+    input: {} as AgentInput,
+  },
+  actors: { task: taskMachine, request: requestMachine },
+  guards: {
+    hasTask: ({ context }) => context.taskId !== null,
+    isWorking: stateIn('#agent.process.ready.working'),
+    /** The child did not settle the task itself: it does not know yet. */
+    settledFromOutside: ({ event }) => event.type === 'task.settled' && event.cause !== 'owner',
+  },
+  actions: {
+    takeTask: assign(({ event }) =>
+      event.type === 'task.assign' ? { taskId: event.task.taskId } : {},
+    ),
+    freeSlot: assign({ taskId: null, drainDeadlineAtMs: null }),
+    awaitRelease: assign(({ context, event }) => ({
+      taskId: null,
+      drainDeadlineAtMs: 'atMs' in event ? event.atMs + context.drainAfterMs : null,
+    })),
+    keepRequest: assign(({ context, event }) =>
+      event.type === 'request.open'
+        ? { requestIds: [...context.requestIds, event.request.requestId] }
+        : {},
+    ),
+    dropRequest: assign(({ context, event }) =>
+      event.type === 'request.settled'
+        ? { requestIds: context.requestIds.filter((id) => id !== event.requestId) }
+        : {},
+    ),
+    reapChild: stopChild(({ event }) => ('actorId' in event ? event.actorId : '')),
+    tellSession: sendParent(
+      ({ context }, params: { readonly state: AgentEndState }): AgentEndedEvent => ({
+        type: 'agent.ended',
+        agentId: context.agentId,
+        state: params.state,
+      }),
+    ),
+    /** Runtime: the agent's public record enters this state. */
+    recordAgentState: (_, _params: { readonly state: string }) => {},
+    /** Runtime: ends the child's process group, verified. */
+    endProcess: () => {},
+    /** Runtime: stops the child's running turn and tells it that the task is over. */
+    releaseTask: () => {},
+  },
+  delays: {
+    /** Bare instants; the runtime turns them into `instant − now`. Infinity is never. */
+    spawnDeadline: ({ context }) => context.spawnDeadlineAtMs,
+    drainDeadline: ({ context }) => context.drainDeadlineAtMs ?? Infinity,
+  },
+})
+  .extend({
+    actions: {
+      openTask: spawnChild('task', {
+        id: ({ event }) => (event.type === 'task.assign' ? event.task.taskId : ''),
+        input: ({ event }) => {
+          if (event.type !== 'task.assign') throw new Error('task.assign expected');
+          return event.task;
+        },
+      }),
+      openRequest: spawnChild('request', {
+        id: ({ event }) => (event.type === 'request.open' ? event.request.requestId : ''),
+        input: ({ event }) => {
+          if (event.type !== 'request.open') throw new Error('request.open expected');
+          return event.request;
+        },
+      }),
+      /** Tells the task what became of its agent (A4). */
+      tellTask: enqueueActions(
+        (
+          { enqueue, context, event },
+          params: { readonly type: 'agent.closed' | 'agent.lost' | 'actor.crashed' },
+        ) => {
+          if (context.taskId === null) return;
+          const atMs = 'atMs' in event ? event.atMs : context.spawnDeadlineAtMs;
+          enqueue.sendTo(context.taskId, { type: params.type, atMs });
+        },
+      ),
+      /** Questions of an agent that has ended are withdrawn: nobody is there to read the answer. */
+      cancelRequests: enqueueActions(({ enqueue, context, event }) => {
+        const atMs = 'atMs' in event ? event.atMs : context.spawnDeadlineAtMs;
+        for (const id of context.requestIds) enqueue.sendTo(id, { type: 'request.cancel', atMs });
+      }),
+      resumeChildren: enqueueActions(({ enqueue, context }) => {
+        if (context.taskId !== null) enqueue.sendTo(context.taskId, { type: 'session.resumed' });
+        for (const id of context.requestIds) enqueue.sendTo(id, { type: 'session.resumed' });
+      }),
+      bail: raise(({ context }) => ({
+        type: 'agent.bail' as const,
+        atMs: context.drainDeadlineAtMs ?? 0,
+      })),
+    },
+  })
+  .createMachine({
+    id: 'agent',
+    description: 'One child agent: process, task slot, liveness and recovery, side by side.',
+    context: ({ input }) => ({
+      ...input,
+      taskId: null,
+      drainDeadlineAtMs: null,
+      requestIds: [],
+    }),
+    type: 'parallel',
+    on: {
+      'session.resumed': { target: '.resumed', reenter: true, actions: 'resumeChildren' },
+      'xstate.done.actor.*': { actions: 'reapChild' },
+    },
+    states: {
+      resumed: {
+        type: 'history',
+        history: 'deep',
+        description: 'After a restart: every region back to where it was, timers re-armed.',
+      },
+      process: {
+        description: 'The child’s process, as far as it has been observed.',
+        initial: 'starting',
+        states: {
+          starting: {
+            description: 'Launched; the child has not said hello yet.',
+            after: {
+              spawnDeadline: {
+                target: 'failed',
+                actions: [
+                  'endProcess',
+                  { type: 'tellTask', params: { type: 'agent.lost' } },
+                  'cancelRequests',
+                  { type: 'recordAgentState', params: { state: 'failed' } },
+                  { type: 'tellSession', params: { state: 'failed' } },
+                ],
+              },
+            },
+            on: {
+              'agent.hello': {
+                target: 'ready',
+                actions: { type: 'recordAgentState', params: { state: 'idle' } },
+              },
+              'launch.failed': {
+                target: 'failed',
+                actions: [
+                  { type: 'tellTask', params: { type: 'agent.lost' } },
+                  'cancelRequests',
+                  { type: 'recordAgentState', params: { state: 'failed' } },
+                  { type: 'tellSession', params: { state: 'failed' } },
+                ],
+              },
+              'process.exited': {
+                target: 'failed',
+                actions: [
+                  { type: 'tellTask', params: { type: 'agent.lost' } },
+                  'cancelRequests',
+                  { type: 'recordAgentState', params: { state: 'failed' } },
+                  { type: 'tellSession', params: { state: 'failed' } },
+                ],
+              },
+              'agent.close': {
+                target: 'closing',
+                actions: [
+                  { type: 'tellTask', params: { type: 'agent.closed' } },
+                  'cancelRequests',
+                  'endProcess',
+                  { type: 'recordAgentState', params: { state: 'closing' } },
+                ],
+              },
+            },
+          },
+          ready: {
+            description: 'The child said hello and can be given work.',
+            tags: 'ready',
+            initial: 'idle',
+            on: {
+              'process.exited': {
+                target: 'lost',
+                actions: [
+                  { type: 'tellTask', params: { type: 'agent.lost' } },
+                  'cancelRequests',
+                  { type: 'recordAgentState', params: { state: 'lost' } },
+                  { type: 'tellSession', params: { state: 'lost' } },
+                ],
+              },
+              'agent.close': {
+                target: 'closing',
+                actions: [
+                  { type: 'tellTask', params: { type: 'agent.closed' } },
+                  'cancelRequests',
+                  'endProcess',
+                  { type: 'recordAgentState', params: { state: 'closing' } },
+                ],
+              },
+              'agent.bail': {
+                target: 'closing',
+                actions: [
+                  'cancelRequests',
+                  'endProcess',
+                  { type: 'recordAgentState', params: { state: 'closing' } },
+                ],
+              },
+            },
+            states: {
+              idle: {
+                description: 'No turn runs. Says nothing about the task.',
+                on: {
+                  'turn.started': {
+                    target: 'working',
+                    actions: { type: 'recordAgentState', params: { state: 'working' } },
+                  },
+                },
+              },
+              working: {
+                description: 'A turn runs.',
+                on: {
+                  'turn.settled': {
+                    target: 'idle',
+                    actions: { type: 'recordAgentState', params: { state: 'idle' } },
+                  },
+                  'human.awaited': {
+                    target: 'blocked',
+                    actions: { type: 'recordAgentState', params: { state: 'blocked' } },
+                  },
+                },
+              },
+              blocked: {
+                description: 'The turn waits for a person: a permission or a dialog.',
+                on: {
+                  'human.answered': {
+                    target: 'working',
+                    actions: { type: 'recordAgentState', params: { state: 'working' } },
+                  },
+                  'turn.settled': {
+                    target: 'idle',
+                    actions: { type: 'recordAgentState', params: { state: 'idle' } },
+                  },
+                },
+              },
+            },
+          },
+          closing: {
+            description: 'Its process group is being ended; not closed before that is verified.',
+            on: {
+              'process.exited': {
+                target: 'closed',
+                actions: [
+                  { type: 'recordAgentState', params: { state: 'closed' } },
+                  { type: 'tellSession', params: { state: 'closed' } },
+                ],
+              },
+            },
+          },
+          closed: { tags: 'ended', description: 'Ended on purpose, and proven gone.' },
+          failed: { tags: 'ended', description: 'Never became ready.' },
+          lost: { tags: 'ended', description: 'Its process ended by itself.' },
+        },
+      },
+      slot: {
+        description: 'The one task this agent may have.',
+        initial: 'free',
+        on: {
+          // A question that no task requires belongs to the agent itself.
+          'request.open': { actions: ['openRequest', 'keepRequest'] },
+          'request.settled': { actions: 'dropRequest' },
+        },
+        states: {
+          free: {
+            description: 'Can be given a task.',
+            on: { 'task.assign': { target: 'occupied', actions: ['openTask', 'takeTask'] } },
+          },
+          occupied: {
+            description: 'Has a task that has not settled.',
+            on: {
+              'task.settled': [
+                {
+                  guard: and(['settledFromOutside', 'isWorking']),
+                  target: 'draining',
+                  actions: ['releaseTask', 'awaitRelease'],
+                },
+                {
+                  guard: 'settledFromOutside',
+                  target: 'free',
+                  actions: ['releaseTask', 'freeSlot'],
+                },
+                { target: 'free', actions: 'freeSlot' },
+              ],
+              'actor.crashed': {
+                actions: { type: 'tellTask', params: { type: 'actor.crashed' } },
+              },
+            },
+          },
+          draining: {
+            description: 'The task settled from outside; the child’s turn on it is being stopped.',
+            after: { drainDeadline: { target: 'free', actions: ['bail', 'freeSlot'] } },
+            on: { 'turn.settled': { target: 'free', actions: 'freeSlot' } },
+          },
+        },
+      },
+      liveness: {
+        description: 'Whether a running turn shows progress.',
+        initial: 'active',
+        states: {
+          active: { description: 'Nothing speaks against the agent being alive.' },
+        },
+      },
+      recovery: {
+        description: 'What is being done about a stalled agent.',
+        initial: 'none',
+        states: {
+          none: { description: 'Nothing to recover from.' },
+        },
+      },
+    },
+  });
+
+export type AgentActor = ActorRefFrom<typeof agentMachine>;
