@@ -1,0 +1,4 @@
+import { describeHost } from './host-contract.ts';
+import { makeProcessBench } from './process-bench.ts';
+
+describeHost('process', makeProcessBench);
