@@ -10,7 +10,6 @@ const random = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 12);
 
 export const agentIdSchema = z.string().regex(/^shepherd-agent-[0-9a-z]{12}$/);
 export const taskIdSchema = z.string().regex(/^shepherd-task-[0-9a-z]{12}$/);
-export const watchIdSchema = z.string().regex(/^shepherd-watch-[0-9a-z]{12}$/);
 /** Time-ordered within one sender: 9 digits of base36 epoch ms, 3 of a counter, 12 random. */
 export const messageIdSchema = z.string().regex(/^shepherd-message-[0-9a-z]{24}$/);
 

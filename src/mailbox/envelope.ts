@@ -16,7 +16,7 @@ const instant = z.int().nonnegative();
 const text = z.string();
 const partySchema = z.union([z.literal(SHEPHERD_ID), agentIdSchema]);
 
-/** What a child has done since its task began; counted by the child's extension. */
+/** What a child has done since its launch; counted by the child's extension. */
 const evidenceSchema = z.strictObject({
   turns: z.int().nonnegative(),
   toolCalls: z.int().nonnegative(),
@@ -56,7 +56,6 @@ const conversation = {
 };
 
 export const doneStatusSchema = z.enum(['completed', 'blocked', 'failed']);
-export type DoneStatus = z.infer<typeof doneStatusSchema>;
 
 /** Every kind of envelope, by its `kind`. Children send to the Shepherd, who routes. */
 export const envelopeSchema = z.discriminatedUnion('kind', [

@@ -1,0 +1,60 @@
+/**
+ * Envelope in, actor event out: the one place where mail becomes something a chart can take.
+ *
+ * AD1. Every event's type is written here; none can come from an envelope, so nothing with the prefix
+ *      `xstate.` ever enters a chart.
+ * AD2. Instants are the envelope's own `createdAt`: they decide against deadlines.
+ */
+import type { AgentEvent, RequestEvent, RequestInput, TaskEvent } from '../../machines/index.ts';
+import type { EnvelopeOf } from './envelope.ts';
+
+/** What an agent's chart hears of its child's own observations. */
+export function toAgentEvent(envelope: EnvelopeOf<'hello'> | EnvelopeOf<'runtime'>): AgentEvent {
+  const atMs = envelope.createdAt;
+  if (envelope.kind === 'hello') return { type: 'agent.hello', atMs };
+  switch (envelope.event) {
+    case 'turn_started':
+      return { type: 'turn.started', atMs };
+    case 'turn_settled':
+    case 'provider_gave_up':
+      return { type: 'turn.settled', atMs };
+    case 'blocked':
+      return { type: 'human.awaited', atMs };
+    case 'unblocked':
+      return { type: 'human.answered', atMs };
+  }
+}
+
+/** What a task's chart hears of its owner's word. */
+export function toTaskEvent(envelope: EnvelopeOf<'task_done'>): TaskEvent {
+  return {
+    type: 'task.done',
+    status: envelope.status,
+    override: envelope.override !== undefined,
+    atMs: envelope.createdAt,
+  };
+}
+
+/** What an open request hears when somebody replies to it, child or Shepherd. */
+export function toReplyEvent(reply: {
+  readonly messageId: string;
+  readonly senderId: string;
+  readonly replyTo: string;
+  readonly createdAtMs: number;
+}): RequestEvent {
+  return {
+    type: 'reply.received',
+    replyTo: reply.replyTo,
+    fromId: reply.senderId,
+    messageId: reply.messageId,
+    atMs: reply.createdAtMs,
+  };
+}
+
+/** What the owner of a new request hears: the task that requires it, its asker, or the session. */
+export function toQuestionEvent(request: RequestInput): {
+  readonly type: 'request.open';
+  readonly request: RequestInput;
+} {
+  return { type: 'request.open', request };
+}

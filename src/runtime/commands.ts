@@ -1,0 +1,245 @@
+/**
+ * What the Shepherd asks of its session: one function for each command, run within a step.
+ *
+ * A command that is refused throws before anything has changed.
+ */
+import type { AgentDefinition } from '../agents/definition.ts';
+import { ConfigError, HostError, TaskError } from '../errors.ts';
+import type { Placement } from '../hosts/host.ts';
+import { SHEPHERD_ID } from '../ids.ts';
+import {
+  refuseFullInbox,
+  refuseTooLong,
+  routeUtterance,
+  type Routed,
+  type Utterance,
+} from './conversation.ts';
+import type { Frame } from './herd.ts';
+import type { AgentRecord, TaskRecord } from './records.ts';
+import { nameOf, resolveTarget } from './router.ts';
+import type { TaskResult, WatchResult } from './shepherd.ts';
+
+const labelPattern = /^[\p{L}\p{N} _.-]{1,64}$/u;
+
+export interface SpawnCommand {
+  readonly definition: AgentDefinition;
+  readonly label: string;
+  readonly model: string | null;
+  readonly cwd: string;
+  readonly placement: Placement | undefined;
+}
+
+/**
+ * Reserves an agent and causes its launch.
+ *
+ * @throws ConfigError `invalid_label`, `duplicate_label`, `session_closed`.
+ */
+export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
+  const { herd, draft, nowMs } = frame;
+  const { definition, label } = command;
+  if (!herd.session.getSnapshot().matches('open')) {
+    throw new ConfigError('session_closed', 'This session is closing; it takes no new agent.');
+  }
+  if (!labelPattern.test(label) || label.trim() === '') {
+    throw new ConfigError(
+      'invalid_label',
+      `The label "${label}" is not 1 to 64 letters, digits, spaces, "_", "-" or ".".`,
+      { data: { label } },
+    );
+  }
+  const twin = herd
+    .agents()
+    .map((agent) => draft.get('agent', agent.id))
+    .find((agent) => agent?.label === label && agent.definition.name === definition.name);
+  if (twin !== undefined) {
+    throw new ConfigError(
+      'duplicate_label',
+      `"${definition.name}: ${label}" is taken by ${twin.id}; give another label.`,
+      { data: { label, agentId: twin.id } },
+    );
+  }
+  const agent: AgentRecord = {
+    ...command,
+    id: herd.ids.agentId(),
+    state: 'starting',
+    launch: 1,
+    secret: herd.ids.secret(),
+    createdAtMs: nowMs,
+    evidence: { turns: 0, toolCalls: 0, lastActivityAtMs: null },
+  };
+  draft.put('agent', agent);
+  frame.send(herd.session, {
+    type: 'agent.spawn',
+    agent: {
+      agentId: agent.id,
+      launch: agent.launch,
+      spawnDeadlineAtMs: nowMs + herd.policy.spawnTimeoutMs,
+      drainAfterMs: herd.policy.drainAfterMs,
+    },
+  });
+  return agent;
+}
+
+export interface DelegateCommand {
+  readonly target: string;
+  readonly task: string;
+  readonly timeoutMs: number | undefined;
+}
+
+/**
+ * Creates a task and causes its delivery.
+ *
+ * @throws as `Shepherd.delegate`.
+ */
+export function delegateTask(frame: Frame, command: DelegateCommand): TaskRecord {
+  const { herd, draft, nowMs } = frame;
+  const { task: description, timeoutMs } = command;
+  const agentId = resolveTarget(herd, draft, command.target);
+  const agent = draft.get('agent', agentId);
+  const actor = herd.agent(agentId);
+  if (agent === undefined || actor === undefined) {
+    throw new TaskError('invalid_task', 'The Shepherd cannot be given a task; name an agent.');
+  }
+  if (description.trim() === '') {
+    throw new TaskError('invalid_task', 'The task is blank; say what is to be done.');
+  }
+  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
+    throw new TaskError(
+      'invalid_timeout',
+      `The timeout ${timeoutMs} ms is not a finite number above 0; leave it out for none.`,
+    );
+  }
+  refuseTooLong(description, herd.policy.maxContentCharacters);
+  refuseFullInbox(frame, agentId);
+  const state = actor.getSnapshot();
+  if (state.matches({ process: 'closing' })) {
+    throw new HostError('agent_closed', `${nameOf(draft, agentId)} is being closed.`);
+  }
+  if (!state.matches({ slot: 'free' })) {
+    throw new TaskError(
+      'active_task',
+      `${nameOf(draft, agentId)} still has ${agent.taskId ?? 'a task'}; wait until it has settled, or spawn another agent.`,
+      { retryable: true, data: { agentId, taskId: agent.taskId } },
+    );
+  }
+  const timeout = timeoutMs ?? herd.policy.taskTimeoutMs;
+  const task: TaskRecord = {
+    id: herd.ids.taskId(),
+    agentId,
+    description,
+    state: 'created',
+    states: [{ state: 'created', atMs: nowMs }],
+    createdAtMs: nowMs,
+    deadlineAtMs: timeout === null ? null : nowMs + timeout,
+    messageId: herd.ids.messageId(nowMs),
+    attempts: [{ launch: agent.launch, startedAtMs: nowMs }],
+    stale: false,
+    requestIds: [],
+    evidenceAtStart: agent.evidence,
+    lateEvents: [],
+  };
+  draft.put('task', task);
+  draft.change('agent', agentId, { taskId: task.id });
+  draft.put('message', {
+    id: task.messageId,
+    senderId: SHEPHERD_ID,
+    targetId: agentId,
+    kind: 'task',
+    taskId: task.id,
+    atMs: nowMs,
+    receipt: 'queued',
+  });
+  frame.send(actor, {
+    type: 'task.assign',
+    task: {
+      taskId: task.id,
+      agentId,
+      deadlineAtMs: task.deadlineAtMs,
+      staleAfterMs: herd.policy.staleAfterMs,
+    },
+  });
+  frame.move({ messageId: task.messageId, kind: 'task', from: SHEPHERD_ID, to: agentId });
+  frame.effect({
+    type: 'publish',
+    agentId,
+    messageId: task.messageId,
+    senderId: SHEPHERD_ID,
+    createdAtMs: nowMs,
+    hops: 0,
+    draft: {
+      kind: 'task',
+      targetId: agentId,
+      taskId: task.id,
+      content: description,
+      ...(task.deadlineAtMs === null ? {} : { deadlineAt: task.deadlineAtMs }),
+    },
+  });
+  return task;
+}
+
+/** Sends as the Shepherd. @throws as `Shepherd.message`. */
+export function sayAsShepherd(
+  frame: Frame,
+  said: Pick<
+    Utterance,
+    'target' | 'content' | 'delivery' | 'taskId' | 'threadId' | 'replyTo' | 'expectsReply'
+  >,
+): Routed & { readonly messageId: string } {
+  if (said.content.trim() === '') {
+    throw new ConfigError('invalid_argument', 'The message is blank; say something.');
+  }
+  const messageId = frame.herd.ids.messageId(frame.nowMs);
+  const routed = routeUtterance(frame, {
+    ...said,
+    messageId,
+    senderId: SHEPHERD_ID,
+    createdAtMs: frame.nowMs,
+    hops: 0,
+  });
+  return { ...routed, messageId };
+}
+
+/**
+ * Begins a watch; tasks that have settled are returned and not told again.
+ *
+ * @throws ConfigError `invalid_argument` for none or repeated ids; TaskError `unknown_task`.
+ */
+export function watchTasks(frame: Frame, ids: readonly string[]): WatchResult {
+  const { herd, draft, nowMs } = frame;
+  if (ids.length === 0 || new Set(ids).size < ids.length) {
+    throw new ConfigError('invalid_argument', 'Watch one or more task ids, each once.', {
+      data: { ids },
+    });
+  }
+  const tasks = ids.map((id) => knownTask(frame, id));
+  const pending = tasks.filter((task) => task.result === undefined).map((task) => task.id);
+  const watcherId = herd.ids.watchId();
+  draft.put('watcher', { id: watcherId, taskIds: ids, createdAtMs: nowMs });
+  if (pending.length > 0) {
+    frame.send(herd.session, {
+      type: 'watcher.open',
+      watcher: { watcherId, taskIds: pending, coalesceMs: herd.policy.coalesceMs },
+    });
+  }
+  const completed = tasks.flatMap<TaskResult>((task) => task.result ?? []);
+  return { watcherId, taskIds: ids, pending, completed };
+}
+
+function knownTask(frame: Frame, id: string): TaskRecord {
+  const task = frame.draft.get('task', id);
+  if (task !== undefined) return task;
+  const agent = frame.draft.get('agent', id);
+  throw new TaskError(
+    'unknown_task',
+    agent === undefined
+      ? `There is no task ${id} in this session.`
+      : `${id} is an agent, not a task${agent.taskId === undefined ? '' : `; its task is ${agent.taskId}`}.`,
+    { data: { taskId: id } },
+  );
+}
+
+/** Begins to end an agent; nothing for one that has ended or is being ended. */
+export function closeAgent(frame: Frame, agentId: string): void {
+  const actor = frame.herd.agent(agentId);
+  if (actor !== undefined) frame.send(actor, { type: 'agent.close', atMs: frame.nowMs });
+}

@@ -1,0 +1,320 @@
+/**
+ * Messages, questions and answers between any two parties of a session.
+ *
+ * The same rules for the Shepherd's own messages and for those that children publish. Everything is
+ * checked before anything is sent, so that a refusal has changed nothing.
+ *
+ * CV1. A reply counts only from the one who was asked, to the one who asked, while it is open.
+ * CV2. With `replyTo` and `expectsReply` the answer comes first, then the counter-question.
+ * CV3. A question that carries a task's id is required by that task, whoever asks.
+ */
+import { HostError, MailboxError, TaskError } from '../errors.ts';
+import { SHEPHERD_ID } from '../ids.ts';
+import { toQuestionEvent, toReplyEvent } from '../mailbox/adapter.ts';
+import type { Delivery, EnvelopeDraft } from '../mailbox/envelope.ts';
+import type { Frame } from './herd.ts';
+import { sendIncoming } from './notices.ts';
+import type { RequestRecord, TaskRecord } from './records.ts';
+import { nameOf, refuseWaitCycle, resolveTarget } from './router.ts';
+
+export interface Utterance {
+  readonly messageId: string;
+  readonly senderId: string;
+  /** As the sender wrote it; resolved here. */
+  readonly target: string;
+  readonly content: string;
+  readonly delivery: Delivery;
+  readonly taskId: string | undefined;
+  readonly threadId: string | undefined;
+  readonly replyTo: string | undefined;
+  readonly expectsReply: boolean;
+  readonly createdAtMs: number;
+  readonly hops: number;
+}
+
+export interface Routed {
+  readonly targetId: string;
+  /** Set when the utterance opened a request, whose id is the message's id. */
+  readonly deadlineAtMs: number | undefined;
+}
+
+/**
+ * Routes one utterance: answers, opens, and hands it to the recipient.
+ *
+ * @throws MailboxError `invalid_target`, `ambiguous_target`, `message_too_large`, `queue_full`;
+ * HostError `agent_closed`; TaskError `unknown_task`, `task_agent_mismatch`, `unknown_request`,
+ * `not_the_recipient`, `request_settled`, `reply_task_mismatch`, `wait_cycle`.
+ */
+export function routeUtterance(frame: Frame, said: Utterance): Routed {
+  const { herd, draft } = frame;
+  const targetId = resolveTarget(herd, draft, said.target);
+  refuseTooLong(said.content, herd.policy.maxContentCharacters);
+  refuseFullInbox(frame, targetId);
+  const answered = said.replyTo === undefined ? undefined : checkReply(frame, said, targetId);
+  const required = said.expectsReply ? checkQuestion(frame, said, targetId, answered) : undefined;
+  const task = said.expectsReply ? required : mentionedTask(frame, said, answered);
+  if (targetId === said.senderId) {
+    throw new MailboxError('invalid_target', 'You cannot send a message to yourself.');
+  }
+
+  draft.put('message', {
+    id: said.messageId,
+    senderId: said.senderId,
+    targetId,
+    kind: said.replyTo === undefined ? 'message' : 'reply',
+    ...(task === undefined ? {} : { taskId: task.id }),
+    atMs: said.createdAtMs,
+    receipt: 'queued',
+  });
+  if (answered !== undefined) answer(frame, said, answered);
+  const deadlineAtMs = said.expectsReply ? openRequest(frame, said, targetId, required) : undefined;
+  handOver(frame, said, targetId, task?.id, deadlineAtMs);
+  return { targetId, deadlineAtMs };
+}
+
+/** @throws MailboxError `message_too_large`; lengths are counted in characters (code points). */
+export function refuseTooLong(text: string, maxCharacters: number): void {
+  // A string has at least half as many code points as units: only long ones need counting.
+  if (text.length <= maxCharacters) return;
+  const { length } = Array.from(text);
+  if (length <= maxCharacters) return;
+  throw new MailboxError(
+    'message_too_large',
+    `The text has ${length} characters; at most ${maxCharacters} are taken. Write it to a file and name the file.`,
+    { data: { length, maxCharacters } },
+  );
+}
+
+/** @throws MailboxError `queue_full` when the recipient has too much unread. */
+export function refuseFullInbox(frame: Frame, targetId: string): void {
+  const { herd, draft } = frame;
+  if (targetId === SHEPHERD_ID || herd.unread(targetId) < herd.policy.maxUnread) return;
+  throw new MailboxError(
+    'queue_full',
+    `${nameOf(draft, targetId)} has ${herd.policy.maxUnread} unread envelopes; wait until it has read some.`,
+    { retryable: true, data: { agentId: targetId } },
+  );
+}
+
+/** The open request that this reply answers, or `undefined` when it replies to a plain message. */
+function checkReply(frame: Frame, said: Utterance, targetId: string): RequestRecord | undefined {
+  const { draft } = frame;
+  const replyTo = said.replyTo ?? '';
+  const request = draft.get('request', replyTo);
+  if (request === undefined) {
+    if (draft.get('message', replyTo) !== undefined) return undefined;
+    throw new TaskError(
+      'unknown_request',
+      `There is no message ${replyTo} in this session; replyTo takes the id of the message you answer.`,
+      { data: { replyTo } },
+    );
+  }
+  if (request.recipientId !== said.senderId) {
+    throw new TaskError(
+      'not_the_recipient',
+      `${request.id} was asked of ${nameOf(draft, request.recipientId)}, not of you; nothing changed.`,
+      { data: { requestId: request.id, recipientId: request.recipientId } },
+    );
+  }
+  if (request.askerId !== targetId) {
+    throw new MailboxError(
+      'invalid_target',
+      `${request.id} was asked by ${nameOf(draft, request.askerId)} (${request.askerId}); reply to that target.`,
+      { data: { requestId: request.id, askerId: request.askerId } },
+    );
+  }
+  if (said.taskId !== undefined && request.taskId !== null && said.taskId !== request.taskId) {
+    throw new TaskError(
+      'reply_task_mismatch',
+      `${request.id} belongs to ${request.taskId}, not to ${said.taskId}; leave taskId out.`,
+      { data: { requestId: request.id, taskId: request.taskId } },
+    );
+  }
+  if (request.state !== 'open') {
+    keepLateReply(frame, said, request);
+    throw new TaskError(
+      'request_settled',
+      `${request.id} is ${request.state} already; your reply came too late and changed nothing.`,
+      { data: { requestId: request.id, state: request.state } },
+    );
+  }
+  return request;
+}
+
+/** A late reply is kept with its task, where it has one that settled. */
+function keepLateReply(frame: Frame, said: Utterance, request: RequestRecord): void {
+  if (request.taskId === null) return;
+  keepLate(frame, request.taskId, {
+    kind: 'reply',
+    atMs: said.createdAtMs,
+    fromId: said.senderId,
+    text: said.content,
+  });
+}
+
+/** Keeps what arrived for a task after it had settled; it is shown with the result. */
+export function keepLate(
+  frame: Frame,
+  taskId: string,
+  late: TaskRecord['lateEvents'][number],
+): void {
+  const task = frame.draft.get('task', taskId);
+  if (task?.result === undefined) return;
+  const lateEvents = [...task.lateEvents, late];
+  frame.draft.put('task', { ...task, lateEvents, result: { ...task.result, lateEvents } });
+}
+
+/** The open task that requires the answer to this question, if any. */
+function checkQuestion(
+  frame: Frame,
+  said: Utterance,
+  targetId: string,
+  answered: RequestRecord | undefined,
+): TaskRecord | undefined {
+  const task = mentionedTask(frame, said, undefined);
+  if (task?.result !== undefined) {
+    throw new TaskError(
+      'task_settled',
+      `${task.id} is ${task.state} already; ask without a task, or for the task that is open now.`,
+      { data: { taskId: task.id, status: task.state } },
+    );
+  }
+  if (task !== undefined) {
+    const owners = said.senderId === SHEPHERD_ID ? [targetId] : [said.senderId];
+    if (!owners.includes(task.agentId)) {
+      throw new TaskError(
+        'task_agent_mismatch',
+        `${task.id} belongs to ${nameOf(frame.draft, task.agentId)}; a question can be required by the task of ` +
+          `${said.senderId === SHEPHERD_ID ? 'the agent you ask' : 'your own'} only.`,
+        { data: { taskId: task.id, agentId: task.agentId } },
+      );
+    }
+  }
+  refuseWaitCycle(frame, {
+    asker: said.senderId,
+    recipient: targetId,
+    ...(answered === undefined ? {} : { answered: answered.id }),
+  });
+  return task;
+}
+
+/** The task that an utterance speaks of: named, that of the answered request, or the sender's own. */
+function mentionedTask(
+  frame: Frame,
+  said: Utterance,
+  answered: RequestRecord | undefined,
+): TaskRecord | undefined {
+  const { draft } = frame;
+  const id = said.taskId ?? answered?.taskId ?? activeTaskId(frame, said.senderId);
+  if (id === undefined || id === null) return undefined;
+  const task = draft.get('task', id);
+  if (task === undefined) {
+    const own = activeTaskId(frame, said.senderId);
+    throw new TaskError(
+      'unknown_task',
+      `There is no task ${id}; ${own === undefined ? 'leave taskId out' : `your task is ${own}`}.`,
+      { data: { taskId: id, ...(own === undefined ? {} : { ownTaskId: own }) } },
+    );
+  }
+  return task;
+}
+
+/** Id of the open task that an agent has now. */
+export function activeTaskId(frame: Frame, agentId: string): string | undefined {
+  return frame.herd.agent(agentId)?.getSnapshot().context.taskId ?? undefined;
+}
+
+function answer(frame: Frame, said: Utterance, request: RequestRecord): void {
+  const actor = frame.herd.request(request.id);
+  if (actor === undefined) return;
+  frame.send(actor, toReplyEvent({ ...said, replyTo: request.id }));
+  frame.draft.change('message', request.id, { receipt: 'answered' });
+}
+
+function openRequest(
+  frame: Frame,
+  said: Utterance,
+  recipientId: string,
+  task: TaskRecord | undefined,
+): number {
+  const { herd, draft } = frame;
+  const deadlineAtMs = Math.min(
+    said.createdAtMs + herd.policy.replyTimeoutMs,
+    task?.deadlineAtMs ?? Infinity,
+  );
+  const request = {
+    requestId: said.messageId,
+    askerId: said.senderId,
+    recipientId,
+    taskId: task?.id ?? null,
+    openedAtMs: said.createdAtMs,
+    deadlineAtMs,
+  };
+  draft.put('request', {
+    id: said.messageId,
+    askerId: said.senderId,
+    recipientId,
+    taskId: request.taskId,
+    question: said.content,
+    openedAtMs: said.createdAtMs,
+    deadlineAtMs,
+    state: 'open',
+  });
+  const event = toQuestionEvent(request);
+  if (task !== undefined) {
+    draft.change('task', task.id, { requestIds: [...task.requestIds, request.requestId] });
+    const actor = herd.task(task.agentId, task.id);
+    if (actor === undefined) throw new TaskError('internal_error', `No actor of ${task.id}.`);
+    frame.send(actor, { type: 'task.started', atMs: said.createdAtMs });
+    frame.send(actor, event);
+  } else if (said.senderId === SHEPHERD_ID) {
+    frame.send(herd.session, event);
+  } else {
+    const asker = herd.agent(said.senderId);
+    if (asker === undefined) throw new HostError('agent_closed', `${said.senderId} has ended.`);
+    frame.send(asker, event);
+  }
+  return deadlineAtMs;
+}
+
+function handOver(
+  frame: Frame,
+  said: Utterance,
+  targetId: string,
+  taskId: string | undefined,
+  deadlineAtMs: number | undefined,
+): void {
+  frame.move({
+    messageId: said.messageId,
+    kind: said.replyTo === undefined ? 'message' : 'reply',
+    from: said.senderId,
+    to: targetId,
+  });
+  if (targetId === SHEPHERD_ID) {
+    const { messageId, senderId, content, threadId, replyTo, expectsReply } = said;
+    sendIncoming(frame, { messageId, senderId, content, taskId, threadId, replyTo, expectsReply });
+    return;
+  }
+  const conversation = {
+    targetId,
+    content: said.content,
+    delivery: said.delivery,
+    ...(taskId === undefined ? {} : { taskId }),
+    ...(said.threadId === undefined ? {} : { threadId: said.threadId }),
+    ...(said.expectsReply ? { expectsReply: true } : {}),
+    ...(deadlineAtMs === undefined ? {} : { deadlineAt: deadlineAtMs }),
+  };
+  const draft: EnvelopeDraft =
+    said.replyTo === undefined
+      ? { kind: 'message', ...conversation }
+      : { kind: 'reply', replyTo: said.replyTo, ...conversation };
+  frame.effect({
+    type: 'publish',
+    agentId: targetId,
+    messageId: said.messageId,
+    senderId: said.senderId,
+    createdAtMs: said.createdAtMs,
+    hops: said.hops + 1,
+    draft,
+  });
+}

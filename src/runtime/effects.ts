@@ -1,0 +1,131 @@
+/**
+ * The outbox of a session: what steps caused is done here, after their commit.
+ *
+ * EF1. In order for each target, one at a time; a failing one holds those behind it.
+ * EF2. An effect stays in the store until a step has confirmed it: a crash repeats it.
+ * EF3. Repeating is harmless: a launch is found again by its id, an envelope by its message id, a
+ *      notice by its own.
+ */
+import type { Effect } from './records.ts';
+import { isRetryable, type EffectOutcome } from './outcomes.ts';
+
+export interface EffectPorts {
+  /** Does one effect; rejects with what went wrong. Synchronous ones keep their callers quick. */
+  readonly perform: (effect: Effect) => EffectOutcome | Promise<EffectOutcome>;
+  /** Records the outcome in a step of its own. */
+  readonly confirm: (effect: Effect, outcome: EffectOutcome) => void;
+  readonly retryAfterMs?: number;
+}
+
+export interface EffectQueue {
+  /** Begins effects that a commit has made final. */
+  add(effects: readonly Effect[]): void;
+  /** Resolves when nothing is left to do; rejects never. */
+  idle(): Promise<void>;
+  /** Stops before the next effect; what is left stays in the store. */
+  stop(): void;
+}
+
+/** Effects with the same target are done in order. */
+function targetOf(effect: Effect): string {
+  switch (effect.type) {
+    case 'publish':
+      return `inbox/${effect.agentId}`;
+    case 'notify':
+      // The surface keeps the order of notices; a passive one must not hold back one that wakes.
+      return `notice/${effect.noticeId}`;
+    case 'launch':
+    case 'end':
+    case 'interrupt':
+    case 'retire':
+      return `place/${effect.agentId}`;
+  }
+}
+
+/** How often a failing publish is tried before its failure is the outcome. */
+const maxTries = 3;
+
+/** Creates the queue; it does nothing by itself until effects are added. */
+export function createEffectQueue(ports: EffectPorts): EffectQueue {
+  const retryAfterMs = ports.retryAfterMs ?? 250;
+  const lanes = new Map<string, Effect[]>();
+  const waiting = new Set<() => void>();
+  let stopped = false;
+
+  function settleIdle(): void {
+    if (lanes.size > 0) return;
+    for (const resolve of waiting) resolve();
+    waiting.clear();
+  }
+
+  function attempt(effect: Effect): EffectOutcome | Promise<EffectOutcome> {
+    try {
+      const outcome = ports.perform(effect);
+      if (!(outcome instanceof Promise)) return outcome;
+      return outcome.catch((error: unknown) => ({ ok: false as const, error }));
+    } catch (error) {
+      return { ok: false, error };
+    }
+  }
+
+  function finish(lane: Effect[], effect: Effect, outcome: EffectOutcome): void {
+    lane.shift();
+    ports.confirm(effect, outcome);
+  }
+
+  async function resume(
+    target: string,
+    lane: Effect[],
+    effect: Effect,
+    pending: Promise<EffectOutcome>,
+  ): Promise<void> {
+    const outcome = await pending;
+    if (stopped) return;
+    finish(lane, effect, outcome);
+    run(target, lane);
+  }
+
+  function run(target: string, lane: Effect[], tries = 0): void {
+    let failures = tries;
+    // A loop, not recursion: hundreds of synchronous publishes to one inbox are usual.
+    for (;;) {
+      const effect = lane[0];
+      if (stopped || effect === undefined) break;
+      const outcome = attempt(effect);
+      if (outcome instanceof Promise) {
+        void resume(target, lane, effect, outcome);
+        return;
+      }
+      failures += 1;
+      if (!outcome.ok && failures < maxTries && isRetryable(outcome.error)) {
+        const again = failures;
+        setTimeout(() => run(target, lane, again), retryAfterMs);
+        return;
+      }
+      failures = 0;
+      finish(lane, effect, outcome);
+    }
+    lanes.delete(target);
+    settleIdle();
+  }
+
+  return {
+    add(effects) {
+      for (const effect of effects) {
+        const target = targetOf(effect);
+        const lane = lanes.get(target);
+        if (lane !== undefined) lane.push(effect);
+        else {
+          const created = [effect];
+          lanes.set(target, created);
+          run(target, created);
+        }
+      }
+    },
+    idle: () =>
+      lanes.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve)),
+    stop() {
+      stopped = true;
+    },
+  };
+}

@@ -1,0 +1,291 @@
+/**
+ * Runs a session: inputs become steps, committed steps become effects and changes.
+ *
+ * Owns: the order commit → effects → listeners. Never: what an input or an effect means.
+ *
+ * G1. Nothing happens outside before the step that caused it is committed.
+ * G2. A crashing chart is contained in a step of its own; the input that caused it is not repeated.
+ * G3. A listener that throws is cut off; the session goes on.
+ */
+import type { InspectionEvent } from 'xstate';
+import { ShepherdError } from '../errors.ts';
+import type { AgentHost } from '../hosts/host.ts';
+import type { IdMaker } from '../ids.ts';
+import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
+import { createActorClock, driveClock } from './clock.ts';
+import { createEffectQueue } from './effects.ts';
+import { containCrash, handleEnvelope, handleLateEnvelope } from './envelopes.ts';
+import { applyFact } from './facts.ts';
+import { createHerd, type Frame, type Herd } from './herd.ts';
+import { openBoxes } from './launcher.ts';
+import { confirmEffect, handleExit, type EffectOutcome } from './outcomes.ts';
+import type { Policy } from './policy.ts';
+import { createPump } from './pump.ts';
+import type { Effect } from './records.ts';
+import type { Change } from './shepherd.ts';
+import type { Draft, Store } from './store.ts';
+import { viewAgent, viewRequest, viewTask } from './views.ts';
+
+export interface EngineOptions {
+  readonly sessionId: string;
+  readonly store: Store;
+  readonly mailbox: Mailbox;
+  readonly host: AgentHost;
+  readonly ids: IdMaker;
+  readonly policy: Policy;
+  /** Epoch ms. */
+  readonly wall: () => number;
+  /** Does one effect outside (`perform.ts`). */
+  readonly perform: (effect: Effect) => EffectOutcome | Promise<EffectOutcome>;
+  readonly inspect?: ((event: InspectionEvent) => void) | undefined;
+}
+
+export interface Engine {
+  readonly herd: Herd;
+  /**
+   * Runs a command as a step, begins its effects, and tells how each went, except notices: those may
+   * take until the parent's turn has ended.
+   *
+   * @throws what the command refused with; nothing has changed then.
+   */
+  command<T>(
+    name: string,
+    work: (frame: Frame) => T,
+  ): { readonly answer: T; readonly outcomes: readonly Promise<EffectOutcome>[] };
+  /** Runs a step that has no caller to be told: a crash is contained, a full disk is survived. */
+  attempt(name: string, work: (frame: Frame) => void): void;
+  /** Resolves with the first value that is not `undefined`, asked now and after each commit. */
+  until<T>(read: () => T | undefined, signal?: AbortSignal): Promise<T>;
+  on(listener: (change: Change) => void): () => void;
+  /** Takes up what an earlier process left: boxes, places, and effects that were not confirmed. */
+  resume(): Promise<void>;
+  /** Ends timers, watches and actors; processes and files stay. Idempotent. */
+  stop(): void;
+}
+
+/** Creates the engine over a store; actors that the store holds are restored. */
+export function createEngine(options: EngineOptions): Engine {
+  const { store, mailbox, host, ids, policy, wall } = options;
+  const clock = createActorClock(wall());
+  const listeners = new Set<(change: Change) => void>();
+  const checks = new Set<() => void>();
+  const outcomes = new Map<string, (outcome: EffectOutcome) => void>();
+  let stopped = false;
+
+  const incarnation = (agentId: string) => {
+    const launch = store.get('agent', agentId)?.launch;
+    return launch === undefined ? undefined : { agentId, launch };
+  };
+
+  const herd = createHerd({
+    sessionId: options.sessionId,
+    store,
+    clock,
+    ids,
+    policy,
+    applyFact,
+    inspect: options.inspect,
+    unread(agentId) {
+      const to = incarnation(agentId);
+      return to === undefined || herd.agent(agentId) === undefined ? 0 : depthOf(to);
+    },
+  });
+
+  function depthOf(to: { readonly agentId: string; readonly launch: number }): number {
+    try {
+      return mailbox.depth(to);
+    } catch {
+      // Its boxes are made by its launch, which has not happened yet: nothing lies there.
+      return 0;
+    }
+  }
+
+  const effects = createEffectQueue({
+    perform: options.perform,
+    confirm(effect, outcome) {
+      attempt(`effect ${effect.type}`, (frame) => confirmEffect(frame, effect, outcome));
+      outcomes.get(effect.id)?.(outcome);
+      outcomes.delete(effect.id);
+    },
+  });
+
+  const pump = createPump({
+    mailbox,
+    clock,
+    wall,
+    onEnvelope: handleMail,
+    onTimer: (due) => {
+      attempt('timer', (frame) => frame.fire(due));
+    },
+  });
+  const driver = driveClock({ clock, wall, onDue: () => pump.run() });
+
+  function step<T>(input: string, work: (frame: Frame) => T) {
+    const { answer, effects: caused, draft } = herd.step(input, wall(), work);
+    driver.arm();
+    return { answer, caused, finish: () => finish(caused, draft) };
+  }
+
+  function finish(caused: readonly Effect[], draft: Draft): void {
+    emit(draft);
+    if (!stopped) effects.add(caused);
+    for (const check of checks) check();
+  }
+
+  /** Runs a step that nobody can be told about: a crash is contained, a full disk is left. */
+  function attempt(input: string, work: (frame: Frame) => void): 'done' | 'contained' | 'unkept' {
+    try {
+      step(input, work).finish();
+      return 'done';
+    } catch (error) {
+      if (ShepherdError.is(error) && error.code === 'disk_error') return 'unkept';
+      return contain(error);
+    }
+  }
+
+  function contain(error: unknown): 'contained' | 'unkept' {
+    const data = ShepherdError.is(error) ? error.data : {};
+    const actorId = typeof data['actorId'] === 'string' ? data['actorId'] : 'session';
+    try {
+      step('crash', (frame) => containCrash(frame, actorId, error)).finish();
+      return 'contained';
+    } catch (second) {
+      if (ShepherdError.is(second)) return 'unkept';
+      throw second;
+    }
+  }
+
+  function handleMail({ from, envelope }: Claimed): boolean {
+    if (envelope.kind === 'heartbeat') return true;
+    const agent = store.get('agent', from.agentId);
+    if (agent === undefined) return true;
+    const isHeard = herd.agent(agent.id) !== undefined && agent.launch === from.launch;
+    const result = attempt(`envelope ${envelope.kind}`, (frame) => {
+      frame.move({
+        messageId: envelope.messageId,
+        kind: envelope.kind,
+        from: agent.id,
+        to: envelope.targetId,
+      });
+      if (isHeard) handleEnvelope(frame, agent, envelope);
+      else handleLateEnvelope(frame, agent, envelope);
+    });
+    return result !== 'unkept';
+  }
+
+  function emit(draft: Draft): void {
+    if (listeners.size === 0) return;
+    const atMs = wall();
+    const changes = draft.changes().puts.flatMap(({ table, record }): Change[] => {
+      switch (table) {
+        case 'agent':
+          return [{ type: table, atMs, agent: viewAgent(store, record as never, atMs) }];
+        case 'task':
+          return [{ type: table, atMs, task: viewTask(store, record as never, atMs) }];
+        case 'request':
+          return [{ type: table, atMs, request: viewRequest(store, record as never) }];
+        case 'notice': {
+          const found = store.get('notice', record.id);
+          return found === undefined || found.delivered
+            ? []
+            : [{ type: table, atMs, notice: found.notice }];
+        }
+        case 'message':
+        case 'watcher':
+        case 'seen':
+        case 'effect':
+          return [];
+      }
+    });
+    for (const listener of listeners) {
+      try {
+        for (const change of changes) listener(change);
+      } catch {
+        listeners.delete(listener);
+      }
+    }
+  }
+
+  const stopMail = mailbox.onMail(() => pump.run());
+  const stopHost = host.watch((event) => {
+    if (event.type !== 'exited') return;
+    // What the child sent before it ended counts first (P1).
+    pump.run();
+    const agentId = event.ref.launchId.slice(0, event.ref.launchId.lastIndexOf('.'));
+    attempt('host exited', (frame) => handleExit(frame, agentId, event.exit));
+  });
+  driver.arm();
+
+  return {
+    herd,
+    command(name, work) {
+      const { answer, caused, finish: proceed } = step(`command ${name}`, work);
+      const promised = caused
+        .filter((effect) => effect.type !== 'notify')
+        .map(
+          (effect) =>
+            new Promise<EffectOutcome>((resolve) => {
+              outcomes.set(effect.id, resolve);
+            }),
+        );
+      proceed();
+      return { answer, outcomes: promised };
+    },
+    attempt,
+    until(read, signal) {
+      return new Promise((resolve, reject) => {
+        const stop = () => {
+          checks.delete(check);
+          signal?.removeEventListener('abort', abort);
+        };
+        const abort = () => {
+          stop();
+          reject(signal?.reason as Error);
+        };
+        const check = () => {
+          try {
+            const value = read();
+            if (value === undefined) return;
+            stop();
+            resolve(value);
+          } catch (error) {
+            stop();
+            reject(error);
+          }
+        };
+        if (signal?.aborted === true) return abort();
+        signal?.addEventListener('abort', abort);
+        checks.add(check);
+        check();
+      });
+    },
+    on(listener) {
+      const own = (change: Change) => listener(change);
+      listeners.add(own);
+      return () => listeners.delete(own);
+    },
+    async resume() {
+      for (const actor of herd.agents()) {
+        const agent = store.get('agent', actor.id);
+        if (agent?.place === undefined) continue;
+        openBoxes({ agent, mailbox, launchDir: agent.place.launchDir });
+        const found = await host.adopt(agent.place);
+        if (found.presence !== 'gone' && found.presence !== 'dead') continue;
+        pump.run();
+        const exit = found.exit ?? { code: null, signal: null, atMs: wall(), output: '' };
+        attempt('host exited', (frame) => handleExit(frame, agent.id, exit));
+      }
+      effects.add(store.all('effect'));
+      pump.run();
+    },
+    stop() {
+      if (stopped) return;
+      stopped = true;
+      effects.stop();
+      driver.stop();
+      stopMail();
+      stopHost();
+      herd.stop();
+    },
+  };
+}

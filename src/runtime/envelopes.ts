@@ -1,0 +1,374 @@
+/**
+ * What a child's envelope does: one function, run within a step.
+ *
+ * EN1. An envelope has its effect once; a repeat is given the same verdict again.
+ * EN2. Every call that can be refused gets a verdict; nothing vanishes.
+ * EN3. Only the living incarnation of an agent is heard; mail of an ended one is late.
+ */
+import {
+  MailboxError,
+  ShepherdError,
+  TaskError,
+  describeError,
+  type MailboxErrorCode,
+} from '../errors.ts';
+import { SHEPHERD_ID } from '../ids.ts';
+import { contentHash, type Envelope, type EnvelopeOf } from '../mailbox/envelope.ts';
+import { toAgentEvent, toTaskEvent } from '../mailbox/adapter.ts';
+import {
+  activeTaskId,
+  keepLate,
+  refuseTooLong,
+  routeUtterance,
+  type Utterance,
+} from './conversation.ts';
+import type { Frame } from './herd.ts';
+import type { AgentRecord, TaskRecord, VerdictBody } from './records.ts';
+import { sendPassiveNotice } from './notices.ts';
+import { nameOf } from './router.ts';
+
+/** Handles one envelope that `agent`'s current incarnation has proven to be its own. */
+export function handleEnvelope(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
+  const { draft } = frame;
+  const seen = draft.get('seen', envelope.messageId);
+  const hash = contentHash(envelope);
+  if (seen !== undefined) {
+    const verdict =
+      seen.hash === hash
+        ? seen.verdict
+        : refusal(
+            new MailboxError(
+              'duplicate_conflict',
+              `${envelope.messageId} was used for another envelope; nothing changed.`,
+            ),
+          );
+    if (verdict !== undefined) sendVerdict(frame, agent, envelope, verdict);
+    return;
+  }
+  proveStarted(frame, agent, envelope);
+  const verdict = act(frame, agent, envelope);
+  draft.put('seen', {
+    id: envelope.messageId,
+    hash,
+    ...(verdict === undefined ? {} : { verdict }),
+  });
+  if (verdict !== undefined) sendVerdict(frame, agent, envelope, verdict);
+}
+
+/** Any envelope of the owner about its task proves that the task has reached it. */
+function proveStarted(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
+  const own = activeTaskId(frame, agent.id);
+  if (own === undefined || !('taskId' in envelope) || envelope.taskId !== own) return;
+  const task = frame.herd.task(agent.id, own);
+  if (task !== undefined) frame.send(task, { type: 'task.started', atMs: frame.nowMs });
+}
+
+function act(frame: Frame, agent: AgentRecord, envelope: Envelope): VerdictBody | undefined {
+  switch (envelope.kind) {
+    case 'message':
+    case 'reply':
+      return judged(() => speak(frame, agent, envelope));
+    case 'task_done':
+      return judged(() => finishTask(frame, agent, envelope));
+    case 'roster':
+      return { ok: true, data: { agents: roster(frame, agent) } };
+    case 'hello':
+      sayHello(frame, agent, envelope);
+      return undefined;
+    case 'runtime':
+      observe(frame, agent, envelope);
+      return undefined;
+    case 'heartbeat':
+      // Activity alone makes no step: the pump keeps it out.
+      return undefined;
+    case 'receipt':
+      keepReceipt(frame, agent, envelope);
+      return undefined;
+    case 'task':
+    case 'verdict':
+    case 'task_closed':
+    case 'notice':
+      return refusal(
+        new MailboxError('invalid_envelope', `A child does not send "${envelope.kind}".`),
+      );
+  }
+}
+
+/** Runs what may be refused; a deliberate error becomes the verdict, any other one is a crash. */
+function judged(work: () => VerdictBody): VerdictBody {
+  try {
+    return work();
+  } catch (error) {
+    if (ShepherdError.is(error)) return refusal(error);
+    throw error;
+  }
+}
+
+function refusal(error: ShepherdError): VerdictBody {
+  return { ok: false, code: error.code, error: error.message, data: { ...error.data } };
+}
+
+/** Tells the Shepherd of a file that was put aside, and its sender where that can be done. */
+export function reportBadMail(
+  frame: Frame,
+  bad: {
+    readonly from: { readonly agentId: string };
+    readonly name: string;
+    readonly reason: string;
+    readonly code: MailboxErrorCode;
+    readonly messageId?: string | undefined;
+  },
+): void {
+  const agent = frame.draft.get('agent', bad.from.agentId);
+  if (agent === undefined) return;
+  sendPassiveNotice(
+    frame,
+    `Unusable mail of ${nameOf(frame.draft, agent.id)} was put aside (${bad.name}): ${bad.reason}`,
+    { agentId: agent.id, file: bad.name, code: bad.code },
+  );
+  if (bad.messageId === undefined || frame.herd.agent(agent.id) === undefined) return;
+  const error = new MailboxError(bad.code, bad.reason);
+  sendVerdict(frame, agent, { messageId: bad.messageId }, refusal(error));
+}
+
+function sendVerdict(
+  frame: Frame,
+  agent: AgentRecord,
+  envelope: Pick<Envelope, 'messageId'>,
+  verdict: VerdictBody,
+): void {
+  frame.effect({
+    type: 'publish',
+    agentId: agent.id,
+    messageId: frame.herd.ids.messageId(frame.nowMs),
+    senderId: SHEPHERD_ID,
+    createdAtMs: frame.nowMs,
+    hops: 0,
+    draft: {
+      kind: 'verdict',
+      targetId: agent.id,
+      forMessageId: envelope.messageId,
+      ...verdict,
+    },
+  });
+}
+
+function speak(
+  frame: Frame,
+  agent: AgentRecord,
+  envelope: EnvelopeOf<'message'> | EnvelopeOf<'reply'>,
+): VerdictBody {
+  const said: Utterance = {
+    messageId: envelope.messageId,
+    senderId: agent.id,
+    target: envelope.targetId,
+    content: envelope.content,
+    delivery: envelope.delivery,
+    taskId: envelope.taskId,
+    threadId: envelope.threadId,
+    replyTo: envelope.kind === 'reply' ? envelope.replyTo : undefined,
+    expectsReply: envelope.expectsReply ?? false,
+    createdAtMs: envelope.createdAt,
+    hops: envelope.hops,
+  };
+  const { targetId, deadlineAtMs } = routeUtterance(frame, said);
+  return {
+    ok: true,
+    data: {
+      messageId: envelope.messageId,
+      delivery: 'queued',
+      targetId,
+      target: nameOf(frame.draft, targetId),
+      ...(deadlineAtMs === undefined ? {} : { requestId: envelope.messageId, deadlineAtMs }),
+    },
+  };
+}
+
+/** The task that a `shepherd_done` is about: the sender's open one, or its last one. */
+function finishTask(
+  frame: Frame,
+  agent: AgentRecord,
+  envelope: EnvelopeOf<'task_done'>,
+): VerdictBody {
+  const { herd, draft } = frame;
+  const own = activeTaskId(frame, agent.id);
+  const named = envelope.taskId === undefined ? undefined : draft.get('task', envelope.taskId);
+  refuseForeignTask(frame, agent, envelope.taskId, named);
+  const task = named ?? draft.get('task', own ?? agent.taskId ?? '');
+  if (task === undefined) {
+    throw new TaskError(
+      'no_delegated_task',
+      'You have not been given a task; use shepherd_message to say something.',
+    );
+  }
+  const actor = herd.task(agent.id, task.id);
+  if (task.result !== undefined || actor === undefined) return answerRepeat(frame, task, envelope);
+  refuseTooLong(envelope.summary ?? '', herd.policy.maxSummaryCharacters);
+  frame.draft.put('task', withLastWord(task, envelope));
+  frame.send(actor, toTaskEvent(envelope));
+  const [refused] = frame.refusals;
+  if (refused !== undefined) {
+    draft.put('task', task);
+    throw refused;
+  }
+  const settled = draft.get('task', task.id)?.result;
+  return {
+    ok: true,
+    data: { taskId: task.id, status: settled?.status ?? envelope.status, accepted: true },
+  };
+}
+
+/** The task's record with its owner's last word on it. */
+function withLastWord(task: TaskRecord, envelope: EnvelopeOf<'task_done'>): TaskRecord {
+  const { summary, content, override, evidence, status } = envelope;
+  return {
+    ...task,
+    ...(summary === undefined ? {} : { summary }),
+    ...(content === undefined ? {} : { text: content }),
+    ...(override === undefined ? {} : { override }),
+    ...(evidence === undefined ? {} : { evidence }),
+    ...(status === 'completed' ? {} : { error: `${status}: ${summary ?? 'no reason given'}` }),
+  };
+}
+
+function refuseForeignTask(
+  frame: Frame,
+  agent: AgentRecord,
+  id: string | undefined,
+  named: TaskRecord | undefined,
+): void {
+  if (id === undefined || named?.agentId === agent.id) return;
+  const own = activeTaskId(frame, agent.id);
+  const hint = own === undefined ? 'You have no open task.' : `Your task is ${own}.`;
+  const data = { taskId: id, ...(own === undefined ? {} : { ownTaskId: own }) };
+  throw named === undefined
+    ? new TaskError('unknown_task', `There is no task ${id}. ${hint}`, { data })
+    : new TaskError(
+        'task_agent_mismatch',
+        `${id} belongs to ${nameOf(frame.draft, named.agentId)}. ${hint}`,
+        { data },
+      );
+}
+
+/** A `shepherd_done` for a settled task: the owner's repeat is answered, anything else is late. */
+function answerRepeat(
+  frame: Frame,
+  task: TaskRecord,
+  envelope: EnvelopeOf<'task_done'>,
+): VerdictBody {
+  const { result } = task;
+  if (task.cause === 'owner' && result?.status === envelope.status) {
+    return { ok: true, data: { taskId: task.id, status: result.status, repeat: true, result } };
+  }
+  keepLate(frame, task.id, {
+    kind: 'task_done',
+    atMs: envelope.createdAt,
+    fromId: envelope.senderId,
+    text: `${envelope.status}: ${envelope.content ?? envelope.summary ?? ''}`,
+  });
+  throw new TaskError(
+    'task_settled',
+    `${task.id} is ${task.state} already; what you sent is kept as late and changes nothing.`,
+    { data: { taskId: task.id, status: task.state } },
+  );
+}
+
+/** Who is there, what they are for, and what they do now. */
+function roster(frame: Frame, agent: AgentRecord): readonly Record<string, unknown>[] {
+  return frame.herd
+    .agents()
+    .flatMap((actor) => frame.draft.get('agent', actor.id) ?? [])
+    .filter((other) => other.id !== agent.id)
+    .map((other) => ({
+      id: other.id,
+      name: nameOf(frame.draft, other.id),
+      purpose: other.definition.description,
+      state: other.state,
+    }));
+}
+
+const childTools = ['shepherd_message', 'shepherd_done'];
+
+function sayHello(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'hello'>): void {
+  const { herd, draft } = frame;
+  const actor = herd.agent(agent.id);
+  if (actor === undefined) return;
+  const missing = childTools.filter((tool) => !envelope.tools.includes(tool));
+  draft.change('agent', agent.id, { pid: envelope.pid });
+  if (missing.length > 0) {
+    sendPassiveNotice(
+      frame,
+      `${nameOf(draft, agent.id)} runs without ${missing.join(' and ')}: it cannot settle a task itself.`,
+      { agentId: agent.id, missing },
+    );
+  }
+  frame.send(actor, toAgentEvent(envelope));
+}
+
+/** Observations move the process region; only a provider that gave up reaches the task. */
+function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime'>): void {
+  const { herd, draft, nowMs } = frame;
+  const actor = herd.agent(agent.id);
+  if (actor === undefined) return;
+  if (envelope.evidence !== undefined) {
+    draft.change('agent', agent.id, { evidence: envelope.evidence });
+  }
+  const taskId = activeTaskId(frame, agent.id);
+  if (taskId !== undefined && envelope.content !== undefined) {
+    draft.change('task', taskId, { text: envelope.content });
+  }
+  if (envelope.event === 'provider_gave_up') {
+    const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
+    draft.change('agent', agent.id, { error });
+    const task = taskId === undefined ? undefined : herd.task(agent.id, taskId);
+    if (task !== undefined && taskId !== undefined) {
+      draft.change('task', taskId, { error });
+      frame.send(task, { type: 'provider.gave_up', atMs: nowMs });
+    }
+  }
+  frame.send(actor, toAgentEvent(envelope));
+}
+
+function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'receipt'>): void {
+  const message = frame.draft.get('message', envelope.forMessageId);
+  if (message === undefined || message.targetId !== agent.id) return;
+  if (message.receipt === 'answered') return;
+  frame.draft.put('message', {
+    ...message,
+    receipt: envelope.receipt,
+    ...(envelope.error === undefined ? {} : { error: envelope.error }),
+  });
+  if (envelope.receipt !== 'dead') return;
+  sendPassiveNotice(
+    frame,
+    `${nameOf(frame.draft, agent.id)} could not take in ${message.id} from ${nameOf(frame.draft, message.senderId)}: ` +
+      `${envelope.error ?? 'its Pi session did not accept it'}.`,
+    { messageId: message.id, agentId: agent.id },
+  );
+}
+
+/** Mail found in the outbox of an agent that has ended: kept with its task where it is about one. */
+export function handleLateEnvelope(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
+  if (envelope.kind !== 'task_done' || agent.taskId === undefined) return;
+  keepLate(frame, agent.taskId, {
+    kind: 'task_done',
+    atMs: envelope.createdAt,
+    fromId: agent.id,
+    text: `${envelope.status}: ${envelope.content ?? envelope.summary ?? ''}`,
+  });
+}
+
+/** The step that follows a chart's crash: what the actor owned fails, the rest lives on. */
+export function containCrash(frame: Frame, actorId: string, error: unknown): void {
+  const { herd, draft, nowMs } = frame;
+  const reason = describeError(error);
+  sendPassiveNotice(frame, `An actor failed and was rolled back (${actorId}): ${reason}`, {
+    actorId,
+    code: 'internal_error',
+  });
+  const agent = herd.agent(actorId);
+  if (agent === undefined) return;
+  const { taskId } = agent.getSnapshot().context;
+  if (taskId !== null) draft.change('task', taskId, { error: reason });
+  frame.send(agent, { type: 'actor.crashed', atMs: nowMs });
+}

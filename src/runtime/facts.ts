@@ -1,0 +1,295 @@
+/**
+ * What follows from each fact that a chart recorded: changed records, further events, effects.
+ *
+ * The one place between the charts' decisions and the rest of a step.
+ */
+import type { OpenRequest, TaskOutcome } from '../../machines/index.ts';
+import type { Evidence } from '../mailbox/envelope.ts';
+import { SHEPHERD_ID } from '../ids.ts';
+import { TaskError } from '../errors.ts';
+import type { Fact } from './charts.ts';
+import type { Frame } from './herd.ts';
+import {
+  sendCompletion,
+  sendPassiveNotice,
+  sendStaleWait,
+  sendUnwatchedOutcome,
+} from './notices.ts';
+import type { RequestRecord, TaskRecord } from './records.ts';
+import { nameOf } from './router.ts';
+import type { AgentState, TaskResult, TerminalState } from './shepherd.ts';
+
+/** Applies one fact to the running step. */
+export function applyFact(frame: Frame, fact: Fact): void {
+  const { herd, draft, nowMs } = frame;
+  switch (fact.type) {
+    case 'agent.start':
+      herd.startAgent(fact.agent);
+      frame.effect({ type: 'launch', agentId: fact.agent.agentId });
+      return;
+    case 'agent.state':
+      recordAgentState(frame, fact.agentId, fact.state);
+      return;
+    case 'agent.end_process':
+      frame.effect({ type: 'end', agentId: fact.agentId });
+      return;
+    case 'agent.release_task':
+      releaseTask(frame, fact.agentId, fact.taskId);
+      return;
+    case 'agent.ended':
+      endAgent(frame, fact.agentId);
+      return;
+    case 'agents.close':
+      for (const agent of herd.agents()) frame.send(agent, { type: 'agent.close', atMs: nowMs });
+      return;
+    case 'task.state': {
+      const task = draft.get('task', fact.taskId);
+      if (task === undefined) return;
+      const states = [...task.states, { state: fact.state, atMs: nowMs }];
+      draft.put('task', { ...task, state: fact.state, states, stale: false });
+      return;
+    }
+    case 'task.settled':
+      settleTask(frame, fact.taskId, fact.outcome);
+      return;
+    case 'task.requests_closed':
+      for (const { requestId } of fact.requests) {
+        draft.change('request', requestId, { state: 'cancelled', settledAtMs: fact.atMs });
+      }
+      return;
+    case 'task.stale': {
+      const task = draft.get('task', fact.taskId);
+      const request = draft.get('request', fact.requestId);
+      if (task === undefined || request === undefined) return;
+      draft.put('task', { ...task, stale: true });
+      sendStaleWait(frame, task, request);
+      return;
+    }
+    case 'task.completion_refused':
+      frame.refusals.push(completionRefused(frame, fact.taskId, fact.requests));
+      return;
+    case 'request.start':
+      herd.startRequest(fact.request);
+      return;
+    case 'request.settled': {
+      const { requestId, outcome, settledAtMs } = fact.request;
+      const request = draft.get('request', requestId);
+      if (request === undefined || outcome === null) return;
+      draft.put('request', { ...request, state: outcome, settledAtMs: settledAtMs ?? nowMs });
+      if (outcome !== 'answered') tellAsker(frame, { ...request, state: outcome });
+      return;
+    }
+    case 'request.reap':
+      herd.reap(fact.requestId);
+      return;
+    case 'watcher.start':
+      herd.startWatcher(fact.watcher);
+      return;
+    case 'watcher.outcomes': {
+      const tasks = fact.taskIds.flatMap((id) => draft.get('task', id) ?? []);
+      sendCompletion(frame, fact.watcherId, tasks);
+      return;
+    }
+    case 'watcher.reap':
+      herd.reap(fact.watcherId);
+      return;
+    case 'actor.crashed':
+      // The step is about to be rolled back; `containCrash` takes it from there.
+      return;
+  }
+}
+
+/** An agent that failed without a word of its own did not say hello in time. */
+function recordAgentState(frame: Frame, agentId: string, state: AgentState): void {
+  const agent = frame.draft.get('agent', agentId);
+  if (agent === undefined) return;
+  const seconds = frame.herd.policy.spawnTimeoutMs / 1000;
+  const error =
+    state === 'failed'
+      ? (agent.error ?? `spawn_deadline: it did not say hello within ${seconds} s.`)
+      : agent.error;
+  frame.draft.put('agent', { ...agent, state, ...(error === undefined ? {} : { error }) });
+}
+
+/** Tells the child that its task is over and stops the turn that still works on it. */
+function releaseTask(frame: Frame, agentId: string, taskId: string): void {
+  const { herd, draft, nowMs } = frame;
+  const agent = herd.agent(agentId)?.getSnapshot();
+  const result = draft.get('task', taskId)?.result;
+  if (agent === undefined || result === undefined || !agent.hasTag('ready')) return;
+  if (agent.matches({ process: { ready: 'working' } })) {
+    frame.effect({ type: 'interrupt', agentId });
+  }
+  frame.effect({
+    type: 'publish',
+    agentId,
+    messageId: herd.ids.messageId(nowMs),
+    senderId: SHEPHERD_ID,
+    createdAtMs: nowMs,
+    hops: 0,
+    draft: {
+      kind: 'task_closed',
+      targetId: agentId,
+      taskId,
+      status: result.status,
+      ...(result.error === undefined ? {} : { error: result.error }),
+    },
+  });
+}
+
+function endAgent(frame: Frame, agentId: string): void {
+  const { herd, draft, nowMs } = frame;
+  draft.change('agent', agentId, { endedAtMs: nowMs });
+  for (const requestId of herd.openRequestIds()) {
+    if (draft.get('request', requestId)?.recipientId !== agentId) continue;
+    const request = herd.request(requestId);
+    if (request !== undefined) {
+      frame.send(request, { type: 'recipient.gone', agentId, atMs: nowMs });
+    }
+  }
+  frame.effect({ type: 'retire', agentId });
+  herd.reap(agentId);
+}
+
+const returnCodes = {
+  completed: 0,
+  failed: 1,
+  blocked: 2,
+  timed_out: 124,
+  cancelled: 130,
+} as const satisfies Record<TerminalState, number>;
+
+/** What ended a task, in words, where neither its owner nor a handler has said it. */
+function describeCause(frame: Frame, task: TaskRecord, outcome: TaskOutcome): string | undefined {
+  const agent = frame.draft.get('agent', task.agentId);
+  const request = frame.draft.get('request', outcome.requestId ?? '');
+  const who = nameOf(frame.draft, task.agentId);
+  switch (outcome.cause) {
+    case 'owner':
+      return undefined;
+    case 'reply_deadline': {
+      const recipient = request === undefined ? 'nobody' : nameOf(frame.draft, request.recipientId);
+      return `reply_deadline: ${recipient} did not answer "${request?.question ?? ''}" in time.`;
+    }
+    case 'task_deadline':
+      return 'task_deadline: the task did not settle in time.';
+    case 'cancelled':
+      return 'cancelled: the task was withdrawn.';
+    case 'agent_closed':
+      return `agent_closed: ${who} was closed.`;
+    case 'agent_lost':
+      return agent?.error ?? `agent_lost: ${who} ended without settling the task.`;
+    case 'publish_failed':
+      return 'publish_failed: the task could not be put into the inbox.';
+    case 'provider_gave_up':
+      return 'provider_error: the model provider gave up.';
+    case 'actor_crashed':
+      return 'internal_error: an actor of this task failed.';
+  }
+}
+
+/** A count that began anew (a fresh child) stands as it is. */
+function since(from: number, to: number): number {
+  return to >= from ? to - from : to;
+}
+
+function evidenceSince(start: Evidence, now: Evidence): Evidence {
+  return {
+    turns: since(start.turns, now.turns),
+    toolCalls: since(start.toolCalls, now.toolCalls),
+    lastActivityAtMs: now.lastActivityAtMs,
+  };
+}
+
+function settleTask(frame: Frame, taskId: string, outcome: TaskOutcome): void {
+  const { herd, draft, nowMs } = frame;
+  const task = draft.get('task', taskId);
+  if (task === undefined || task.result !== undefined) return;
+  const agent = draft.get('agent', task.agentId);
+  const error = task.error ?? describeCause(frame, task, outcome);
+  const text = task.text ?? task.summary;
+  const result: TaskResult = {
+    taskId,
+    agentId: task.agentId,
+    status: outcome.status,
+    ok: outcome.status === 'completed',
+    returnCode: returnCodes[outcome.status],
+    ...(task.summary === undefined ? {} : { summary: task.summary }),
+    ...(text === undefined ? {} : { text }),
+    ...(error === undefined || outcome.status === 'completed' ? {} : { error }),
+    ...(task.override === undefined ? {} : { override: task.override }),
+    lateEvents: [],
+    evidence: evidenceSince(
+      task.evidenceAtStart,
+      task.evidence ?? agent?.evidence ?? task.evidenceAtStart,
+    ),
+    attempts: task.attempts,
+    settledAtMs: outcome.atMs,
+  };
+  draft.put('task', {
+    ...task,
+    state: outcome.status,
+    states: [...task.states, { state: outcome.status, atMs: outcome.atMs }],
+    cause: outcome.cause,
+    stale: false,
+    result,
+  });
+  const watchers = herd
+    .watchers()
+    .filter((watcher) => watcher.getSnapshot().context.pending.includes(taskId));
+  for (const watcher of watchers) {
+    frame.send(watcher, { type: 'task.settled', taskId, atMs: nowMs });
+  }
+  if (watchers.length === 0) sendUnwatchedOutcome(frame, result);
+}
+
+/** Tells whoever asked that no answer will come; the asker decides what to do instead. */
+function tellAsker(frame: Frame, request: RequestRecord): void {
+  const { herd, draft, nowMs } = frame;
+  const recipient = nameOf(draft, request.recipientId);
+  const why = {
+    open: '',
+    answered: '',
+    expired: `${recipient} did not answer in time`,
+    recipient_gone: `${recipient} has ended and will not answer`,
+    cancelled: 'the question was withdrawn',
+  }[request.state];
+  const text = `No reply to your question ${request.id}: ${why}. You asked: ${request.question}`;
+  if (request.askerId === SHEPHERD_ID) {
+    sendPassiveNotice(frame, text, { requestId: request.id, code: request.state });
+    return;
+  }
+  if (herd.agent(request.askerId)?.getSnapshot().hasTag('ready') !== true) return;
+  frame.effect({
+    type: 'publish',
+    agentId: request.askerId,
+    messageId: herd.ids.messageId(nowMs),
+    senderId: SHEPHERD_ID,
+    createdAtMs: nowMs,
+    hops: 0,
+    draft: {
+      kind: 'notice',
+      targetId: request.askerId,
+      content: text,
+      code: request.state,
+      requestId: request.id,
+      ...(request.taskId === null ? {} : { taskId: request.taskId }),
+    },
+  });
+}
+
+function completionRefused(
+  frame: Frame,
+  taskId: string,
+  requests: readonly OpenRequest[],
+): TaskError {
+  const open = requests.map(
+    ({ requestId, recipientId }) => `${requestId} to ${nameOf(frame.draft, recipientId)}`,
+  );
+  return new TaskError(
+    'completion_refused',
+    `${taskId} cannot be completed while a required reply is outstanding: ${open.join(', ')}. ` +
+      'Wait for it (end your turn), or give `override` with the reason to complete without it.',
+    { data: { taskId, requests: requests.map((request) => request.requestId) } },
+  );
+}

@@ -1,0 +1,156 @@
+/**
+ * What the Shepherd's model reads: one text for each kind of notice.
+ *
+ * Every text opens with who it is from and the ids needed to act on it.
+ */
+import type { Frame } from './herd.ts';
+import type { RequestRecord, TaskRecord } from './records.ts';
+import { nameOf } from './router.ts';
+import type { Notice, TaskResult } from './shepherd.ts';
+
+/** Records a notice and causes its delivery. */
+function sendNotice(frame: Frame, notice: Omit<Notice, 'id' | 'atMs'>): void {
+  const id = frame.herd.ids.noticeId(frame.nowMs);
+  const details = { ...notice.details, id };
+  frame.draft.put('notice', {
+    id,
+    notice: { ...notice, details, id, atMs: frame.nowMs },
+    delivered: false,
+  });
+  frame.effect({ type: 'notify', noticeId: id });
+}
+
+/** A notice that wakes nobody: something to know, nothing to answer. */
+export function sendPassiveNotice(
+  frame: Frame,
+  text: string,
+  details: Readonly<Record<string, unknown>> = {},
+): void {
+  sendNotice(frame, {
+    kind: 'shepherd.notice',
+    text,
+    wake: false,
+    deliverAs: 'followUp',
+    details,
+  });
+}
+
+function outcomeText(result: TaskResult): string {
+  const { error, summary, text } = result;
+  // A child that failed itself has said why in its summary, which its error repeats.
+  const told = new Set([
+    error?.endsWith(`: ${summary}`) === true ? undefined : error,
+    summary,
+    text,
+  ]);
+  const lines = [...told].filter((line) => line !== undefined && line !== '');
+  return lines.length === 0 ? '(no text)' : lines.join('\n');
+}
+
+/** One line and the result of each settled task, in the watcher's order. */
+export function sendCompletion(
+  frame: Frame,
+  watcherId: string,
+  tasks: readonly TaskRecord[],
+): void {
+  const results = tasks.flatMap((task) => task.result ?? []);
+  const headline = results
+    .map((result) => `${nameOf(frame.draft, result.agentId)} ${result.status}`)
+    .join(', ');
+  const bodies = results.map((result) => `${result.taskId}: ${outcomeText(result)}`);
+  sendNotice(frame, {
+    kind: 'shepherd.task.completion',
+    text: [`Watched task settled: ${headline}`, ...bodies].join('\n\n'),
+    wake: true,
+    deliverAs: 'steer',
+    details: {
+      watcherId,
+      results: results.map((result) => ({
+        ...result,
+        agent: nameOf(frame.draft, result.agentId),
+      })),
+    },
+  });
+}
+
+/** The end of a task that nobody watched: told once, and it wakes nobody. */
+export function sendUnwatchedOutcome(frame: Frame, result: TaskResult): void {
+  const name = nameOf(frame.draft, result.agentId);
+  sendPassiveNotice(
+    frame,
+    `Task ${result.taskId} of ${name} ${result.status}. ${outcomeText(result)}`,
+    { taskId: result.taskId, agentId: result.agentId, status: result.status },
+  );
+}
+
+/** A message or reply for the Shepherd. Questions and replies wake; plain messages do not. */
+export function sendIncoming(
+  frame: Frame,
+  message: {
+    readonly messageId: string;
+    readonly senderId: string;
+    readonly content: string;
+    readonly taskId?: string | undefined;
+    readonly threadId?: string | undefined;
+    readonly replyTo?: string | undefined;
+    readonly expectsReply: boolean;
+  },
+): void {
+  const { content, ...ids } = message;
+  const isReply = message.replyTo !== undefined;
+  const name = nameOf(frame.draft, message.senderId);
+  const heading = [
+    `${isReply ? 'Reply' : message.expectsReply ? 'Question' : 'Message'} from ${name} (${message.senderId})`,
+    `Message id: ${message.messageId}`,
+    ...(message.taskId === undefined ? [] : [`Task id: ${message.taskId}`]),
+    ...(message.replyTo === undefined ? [] : [`In reply to: ${message.replyTo}`]),
+    ...(message.expectsReply
+      ? [`A reply is expected: call shepherd_message with replyTo "${message.messageId}".`]
+      : []),
+  ];
+  sendNotice(frame, {
+    kind: isReply ? 'shepherd.message.reply' : 'shepherd.message.incoming',
+    text: `${heading.join('\n')}\n\n${content}`,
+    wake: isReply || message.expectsReply,
+    deliverAs: isReply || message.expectsReply ? 'steer' : 'followUp',
+    details: { ...ids, sender: name },
+  });
+}
+
+/** The one reminder of a long wait; it settles nothing and wakes nobody. */
+export function sendStaleWait(frame: Frame, task: TaskRecord, request: RequestRecord): void {
+  const { draft, nowMs } = frame;
+  const waitingSince = request.openedAtMs;
+  const elapsedMs = nowMs - waitingSince;
+  const recipient = nameOf(draft, request.recipientId);
+  const thresholdMinutes = (frame.herd.policy.staleAfterMs ?? 0) / 60_000;
+  const minutes = Math.floor(elapsedMs / 60_000);
+  const seconds = Math.floor(elapsedMs / 1000) % 60;
+  const elapsed = `${String(minutes).padStart(2, '0')}:${String(seconds).padStart(2, '0')}`;
+  sendNotice(frame, {
+    kind: 'shepherd.stale.wait',
+    text: [
+      `Task ${task.id} of ${nameOf(draft, task.agentId)} has waited ${elapsed} for ${recipient}.`,
+      `Task: ${task.description}`,
+      `Question (${request.id}): ${request.question}`,
+      'You may answer it yourself, remind the recipient with shepherd_message, ask somebody else, or ' +
+        'wait: the reply deadline settles the task as blocked.',
+    ].join('\n'),
+    wake: false,
+    deliverAs: 'followUp',
+    details: {
+      taskId: task.id,
+      agentId: task.agentId,
+      agentName: nameOf(draft, task.agentId),
+      description: task.description,
+      waitingSince,
+      elapsedMs,
+      requestMessageId: request.id,
+      question: request.question,
+      recipientId: request.recipientId,
+      recipientName: recipient,
+      recipientState: draft.get('agent', request.recipientId)?.state ?? 'unknown',
+      thresholdMinutes,
+    },
+  });
+}

@@ -1,0 +1,154 @@
+/**
+ * What a session remembers outside of its charts: one record for each thing with an id.
+ *
+ * The charts decide; a record is what they decided, together with the texts that a chart's context
+ * must not hold. Records are plain data and are replaced, never changed in place.
+ */
+import type { AgentInput, TaskCause } from '../../machines/index.ts';
+import type { AgentDefinition } from '../agents/definition.ts';
+import type { Placement, PlaceRef } from '../hosts/host.ts';
+import type { EnvelopeDraft, Evidence } from '../mailbox/envelope.ts';
+import type {
+  AgentState,
+  LateEvent,
+  Notice,
+  RequestView,
+  TaskResult,
+  TaskState,
+} from './shepherd.ts';
+
+export interface AgentRecord {
+  readonly id: string;
+  readonly definition: AgentDefinition;
+  readonly label: string;
+  readonly model: string | null;
+  readonly cwd: string;
+  readonly placement: Placement | undefined;
+  readonly state: AgentState;
+  readonly launch: AgentInput['launch'];
+  /** Proves the incarnation's envelopes; lies in 0600 files only. */
+  readonly secret: string;
+  readonly createdAtMs: number;
+  readonly endedAtMs?: number;
+  readonly place?: PlaceRef;
+  readonly pid?: number;
+  /** `code: message` of what ended or hurt the agent. */
+  readonly error?: string;
+  /** Counted by the child since its launch. */
+  readonly evidence: Evidence;
+  /** The task that this agent has or had last. */
+  readonly taskId?: string;
+}
+
+export interface TaskRecord {
+  readonly id: string;
+  readonly agentId: string;
+  readonly description: string;
+  readonly state: TaskState;
+  readonly states: readonly { readonly state: TaskState; readonly atMs: number }[];
+  readonly createdAtMs: number;
+  readonly deadlineAtMs: number | null;
+  readonly cause?: TaskCause;
+  /** Envelope that carries the task. */
+  readonly messageId: string;
+  /** Launches that worked on it. */
+  readonly attempts: readonly { readonly launch: number; readonly startedAtMs: number }[];
+  readonly stale: boolean;
+  /** Every request that this task required, in order of opening. */
+  readonly requestIds: readonly string[];
+  /** What the owner said last about this task; the chart decides whether it counts. */
+  readonly summary?: string;
+  readonly text?: string;
+  readonly error?: string;
+  readonly override?: string;
+  readonly evidence?: Evidence;
+  readonly evidenceAtStart: Evidence;
+  readonly lateEvents: readonly LateEvent[];
+  readonly result?: TaskResult;
+}
+
+export interface RequestRecord {
+  readonly id: string;
+  readonly askerId: string;
+  readonly recipientId: string;
+  readonly taskId: string | null;
+  readonly question: string;
+  readonly openedAtMs: number;
+  readonly deadlineAtMs: number;
+  readonly state: RequestView['state'];
+  readonly settledAtMs?: number;
+}
+
+/** A message's way to its recipient, as far as it is known. */
+export type Receipt = 'queued' | 'delivered' | 'seen' | 'answered' | 'dead';
+
+export interface MessageRecord {
+  readonly id: string;
+  readonly senderId: string;
+  readonly targetId: string;
+  readonly kind: 'message' | 'reply' | 'task';
+  readonly taskId?: string;
+  readonly atMs: number;
+  readonly receipt: Receipt;
+  readonly error?: string;
+}
+
+export interface WatcherRecord {
+  readonly id: string;
+  readonly taskIds: readonly string[];
+  readonly createdAtMs: number;
+}
+
+export interface NoticeRecord {
+  readonly id: string;
+  readonly notice: Notice;
+  readonly delivered: boolean;
+}
+
+/** An envelope that has had its effect, and the answer that its sender was given. */
+export interface SeenRecord {
+  readonly id: string;
+  readonly hash: string;
+  readonly verdict?: VerdictBody;
+}
+
+export interface VerdictBody {
+  readonly ok: boolean;
+  readonly code?: string;
+  readonly error?: string;
+  readonly data?: Record<string, unknown>;
+}
+
+/** Something that happens after commit, in order for each target, harmless when repeated. */
+export type Effect = { readonly id: string } & EffectBody;
+
+export type EffectBody =
+  | { readonly type: 'launch'; readonly agentId: string }
+  | { readonly type: 'end'; readonly agentId: string }
+  | { readonly type: 'interrupt'; readonly agentId: string }
+  /** Stops taking mail from and for an agent that has ended. */
+  | { readonly type: 'retire'; readonly agentId: string }
+  | {
+      readonly type: 'publish';
+      readonly agentId: string;
+      readonly messageId: string;
+      readonly senderId: string;
+      readonly createdAtMs: number;
+      readonly hops: number;
+      readonly draft: EnvelopeDraft;
+    }
+  | { readonly type: 'notify'; readonly noticeId: string };
+
+/** Every table, by name; `id` is the key of each. */
+export interface Tables {
+  agent: AgentRecord;
+  task: TaskRecord;
+  request: RequestRecord;
+  message: MessageRecord;
+  watcher: WatcherRecord;
+  notice: NoticeRecord;
+  seen: SeenRecord;
+  effect: Effect;
+}
+
+export type Table = keyof Tables;

@@ -1,0 +1,82 @@
+/**
+ * Where a session lives: `<stateDir>/<NNNN-name-8hex>/`, found again by the session's key.
+ *
+ * Nothing that a session writes lies elsewhere. The tree is ignored by git, except the notes.
+ */
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { MailboxError } from '../errors.ts';
+
+export interface SessionDir {
+  readonly dir: string;
+  readonly sessionId: string;
+  readonly brokerId: string;
+  readonly storePath: string;
+  readonly mailboxDir: string;
+  readonly launchDir: string;
+}
+
+const ignored = ['*', '!*/', '!.gitignore', '!*/notes/**', ''].join('\n');
+
+/**
+ * Finds the directory of the session with this key, or makes it; 0700.
+ *
+ * @param name what people see; anything but letters and digits becomes `-`.
+ * @throws MailboxError `disk_error` when the state directory cannot be written.
+ */
+export function openSessionDir(options: {
+  readonly stateDir: string;
+  readonly key: string;
+  readonly name: string;
+}): SessionDir {
+  const stateDir = resolve(options.stateDir);
+  const hash = createHash('sha256').update(options.key).digest('hex');
+  const suffix = hash.slice(0, 8);
+  try {
+    mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+    writeFileSync(join(stateDir, '.gitignore'), ignored);
+    const names = readdirSync(stateDir).filter((entry) => /^\d{4,}-/.test(entry));
+    const known = names.find((entry) => entry.endsWith(`-${suffix}`));
+    const dir = join(stateDir, known ?? allocate(stateDir, names, slug(options.name), suffix));
+    const paths = { mailboxDir: join(dir, 'mailbox'), launchDir: join(dir, 'launch') };
+    for (const path of Object.values(paths)) mkdirSync(path, { recursive: true, mode: 0o700 });
+    return {
+      dir,
+      sessionId: `shepherd-session-${hash.slice(0, 12)}`,
+      brokerId: `shepherd-broker-${hash.slice(12, 24)}`,
+      storePath: join(dir, 'session.db'),
+      ...paths,
+    };
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new MailboxError('disk_error', `Could not make the session in ${stateDir}: ${reason}.`, {
+      cause,
+      retryable: true,
+    });
+  }
+}
+
+function slug(name: string): string {
+  const plain = name.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-');
+  return plain.replaceAll(/^-+|-+$/g, '').slice(0, 48) || 'shepherd';
+}
+
+/** mkdir is exclusive: of two sessions that begin at once each gets its own number. */
+function allocate(
+  stateDir: string,
+  names: readonly string[],
+  name: string,
+  suffix: string,
+): string {
+  const last = Math.max(0, ...names.map((entry) => Number.parseInt(entry, 10)));
+  for (let number = last + 1; ; number += 1) {
+    const entry = `${String(number).padStart(4, '0')}-${name}-${suffix}`;
+    try {
+      mkdirSync(join(stateDir, entry), { mode: 0o700 });
+      return entry;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}

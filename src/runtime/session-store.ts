@@ -1,0 +1,142 @@
+/**
+ * `session.db`: the store of a session as one SQLite file.
+ *
+ * WAL and FULL: a commit that returned survives a power cut. Loaded only when a session is opened,
+ * since `node:sqlite` is missing before Node 22.13.
+ */
+import { chmodSync } from 'node:fs';
+import type * as Sqlite from 'node:sqlite';
+import { ConfigError, MailboxError } from '../errors.ts';
+import type { Table, Tables } from './records.ts';
+import type { JournalRow, Store } from './store.ts';
+
+/** Version of the file's layout and of the charts' snapshots; another one is refused. */
+const version = 1;
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS record (
+    kind TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (kind, id)
+  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS snapshot (
+    seq INTEGER PRIMARY KEY, actor TEXT NOT NULL UNIQUE, body TEXT NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS journal (seq INTEGER PRIMARY KEY, body TEXT NOT NULL);
+`;
+
+function loadSqlite(): typeof Sqlite {
+  // Its type knows this Node only; an older one has no such module.
+  const sqlite = process.getBuiltinModule('node:sqlite') as typeof Sqlite | undefined;
+  if (sqlite === undefined) {
+    throw new ConfigError(
+      'unsupported_node',
+      `A session needs node:sqlite, which Node ${process.versions.node} lacks; use Node 22.19 or later.`,
+    );
+  }
+  return sqlite;
+}
+
+/**
+ * Opens the session file, creating it when it is new and `readOnly` is not set.
+ *
+ * @throws ConfigError `unsupported_node`, or `invalid_setting` for a file of another version;
+ * MailboxError `disk_error` when it cannot be opened.
+ */
+export function openSessionStore(
+  path: string,
+  options: { readonly readOnly?: boolean } = {},
+): Store {
+  const { DatabaseSync } = loadSqlite();
+  const readOnly = options.readOnly ?? false;
+  let db: Sqlite.DatabaseSync;
+  try {
+    db = new DatabaseSync(path, { readOnly });
+    db.exec('PRAGMA busy_timeout = 2000');
+    if (!readOnly) {
+      chmodSync(path, 0o600);
+      db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
+    }
+  } catch (cause) {
+    throw diskError('open', path, cause);
+  }
+  const found = (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
+  if (found !== version && (found !== 0 || readOnly)) {
+    db.close();
+    throw new ConfigError(
+      'invalid_setting',
+      `${path} has session version ${found}; this Sheepfold reads version ${version}.`,
+    );
+  }
+  if (found === 0) db.exec(`${schema} PRAGMA user_version = ${version};`);
+  return createStore(db, path);
+}
+
+function createStore(db: Sqlite.DatabaseSync, path: string): Store {
+  const sql = {
+    get: db.prepare('SELECT body FROM record WHERE kind = ? AND id = ?'),
+    all: db.prepare('SELECT body FROM record WHERE kind = ? ORDER BY seq'),
+    put: db.prepare(
+      `INSERT INTO record (kind, id, seq, body)
+       VALUES (?, ?, (SELECT coalesce(max(seq), 0) FROM journal) + 1, ?)
+       ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body`,
+    ),
+    remove: db.prepare('DELETE FROM record WHERE kind = ? AND id = ?'),
+    snapshot: db.prepare('SELECT body FROM snapshot WHERE actor = ?'),
+    snapshots: db.prepare('SELECT actor, body FROM snapshot ORDER BY seq'),
+    keep: db.prepare(
+      `INSERT INTO snapshot (actor, body) VALUES (?, ?)
+       ON CONFLICT (actor) DO UPDATE SET body = excluded.body`,
+    ),
+    drop: db.prepare('DELETE FROM snapshot WHERE actor = ?'),
+    row: db.prepare('INSERT INTO journal (body) VALUES (?)'),
+    rows: db.prepare('SELECT seq, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?'),
+  };
+
+  return {
+    get: <K extends Table>(table: K, id: string) =>
+      body(sql.get, table, id) as Tables[K] | undefined,
+    all: <K extends Table>(table: K) =>
+      (sql.all.all(table) as { body: string }[]).map((row) => JSON.parse(row.body) as Tables[K]),
+    snapshot: (actorId) => body(sql.snapshot, actorId),
+    snapshots: () =>
+      (sql.snapshots.all() as { actor: string; body: string }[]).map(
+        (row) => [row.actor, JSON.parse(row.body) as unknown] as const,
+      ),
+    journal: ({ after, limit }) =>
+      (sql.rows.all(after, limit) as { seq: number; body: string }[]).map((row) =>
+        Object.assign(JSON.parse(row.body) as JournalRow, { seq: row.seq }),
+      ),
+    commit(commit) {
+      try {
+        db.exec('BEGIN IMMEDIATE');
+        for (const { table, record } of commit.puts) {
+          sql.put.run(table, record.id, JSON.stringify(record));
+        }
+        for (const { table, id } of commit.deletes) sql.remove.run(table, id);
+        for (const [actor, snapshot] of commit.snapshots) {
+          if (snapshot === null) sql.drop.run(actor);
+          else sql.keep.run(actor, JSON.stringify(snapshot));
+        }
+        sql.row.run(JSON.stringify(commit.journal));
+        db.exec('COMMIT');
+      } catch (cause) {
+        if (db.isTransaction) db.exec('ROLLBACK');
+        throw diskError('commit to', path, cause);
+      }
+    },
+    close: () => db.close(),
+  };
+}
+
+function body(statement: Sqlite.StatementSync, ...keys: string[]): unknown {
+  const row = statement.get(...keys) as { body: string } | undefined;
+  return row === undefined ? undefined : JSON.parse(row.body);
+}
+
+function diskError(operation: string, path: string, cause: unknown): MailboxError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new MailboxError('disk_error', `Could not ${operation} ${path}: ${reason}.`, {
+    cause,
+    retryable: true,
+  });
+}

@@ -1,0 +1,138 @@
+/**
+ * The store of one session: records, snapshots of its actors, and the journal of its steps.
+ *
+ * Owns: that a step is kept whole or not at all. Never: what a record means.
+ *
+ * ST1. `commit` is atomic: after a throw the store is as it was before.
+ * ST2. Reading sees committed data only; a running step reads through its draft.
+ */
+import type { Table, Tables } from './records.ts';
+
+/** One step's changes. */
+export interface Commit {
+  readonly puts: readonly { readonly table: Table; readonly record: Tables[Table] }[];
+  readonly deletes: readonly { readonly table: Table; readonly id: string }[];
+  /** Persisted snapshots of the touched top-level actors; `null` removes a finished one. */
+  readonly snapshots: ReadonlyMap<string, unknown>;
+  readonly journal: JournalRow;
+}
+
+/** What a step was about; with the touched actors' states any past moment can be shown. */
+export interface JournalRow {
+  readonly atMs: number;
+  /** What came in: `command delegate`, `envelope task_done`, `timer`, … */
+  readonly input: string;
+  readonly actors: readonly {
+    readonly id: string;
+    readonly value: unknown;
+    readonly context: unknown;
+  }[];
+  /** Envelopes that this step took in or sent out. */
+  readonly moves: readonly {
+    readonly messageId: string;
+    readonly kind: string;
+    readonly from: string;
+    readonly to: string;
+  }[];
+  readonly error?: string;
+}
+
+export interface Store {
+  get<K extends Table>(table: K, id: string): Tables[K] | undefined;
+  /** All records of a table, in the order in which they were first put. */
+  all<K extends Table>(table: K): readonly Tables[K][];
+  snapshot(actorId: string): unknown;
+  /** Every kept snapshot, in the order in which the actors began. */
+  snapshots(): readonly (readonly [actorId: string, snapshot: unknown])[];
+  /** Journal rows after `seq`, oldest first, at most `limit`. */
+  journal(options: {
+    readonly after: number;
+    readonly limit: number;
+  }): readonly (JournalRow & { readonly seq: number })[];
+  /** @throws MailboxError `disk_error`; nothing of the step is kept then (ST1). */
+  commit(commit: Commit): void;
+  close(): void;
+}
+
+/** A store without files, for tests and the model checker. */
+export function createMemoryStore(): Store {
+  const tables = new Map<Table, Map<string, Tables[Table]>>();
+  const actors = new Map<string, unknown>();
+  const rows: (JournalRow & { readonly seq: number })[] = [];
+
+  function table<K extends Table>(name: K): Map<string, Tables[K]> {
+    let found = tables.get(name);
+    if (found === undefined) tables.set(name, (found = new Map()));
+    return found as Map<string, Tables[K]>;
+  }
+
+  return {
+    get: (name, id) => table(name).get(id),
+    all: (name) => [...table(name).values()],
+    snapshot: (actorId) => structuredClone(actors.get(actorId)),
+    snapshots: () => [...actors].map(([id, snapshot]) => [id, structuredClone(snapshot)] as const),
+    journal: ({ after, limit }) => rows.slice(after, after + limit),
+    commit(commit) {
+      for (const { table: name, record } of commit.puts) table(name).set(record.id, record);
+      for (const { table: name, id } of commit.deletes) table(name).delete(id);
+      for (const [id, snapshot] of commit.snapshots) {
+        if (snapshot === null) actors.delete(id);
+        else actors.set(id, structuredClone(snapshot));
+      }
+      rows.push({ ...commit.journal, seq: rows.length + 1 });
+    },
+    close() {},
+  };
+}
+
+const key = (table: Table, id: string): string => `${table}/${id}`;
+
+/** A step's own view of the store: reads see its writes, which wait here for the commit. */
+export interface Draft {
+  get<K extends Table>(table: K, id: string): Tables[K] | undefined;
+  all<K extends Table>(table: K): readonly Tables[K][];
+  put<K extends Table>(table: K, record: Tables[K]): void;
+  /** Puts the record with the given fields replaced; nothing for an unknown id. */
+  change<K extends Table>(table: K, id: string, fields: Partial<Tables[K]>): void;
+  remove(table: Table, id: string): void;
+  changes(): Pick<Commit, 'puts' | 'deletes'>;
+}
+
+/** Opens a draft over `store`; dropping it rolls the step back. */
+export function createDraft(store: Store): Draft {
+  const puts = new Map<string, { readonly table: Table; readonly record: Tables[Table] }>();
+  const deletes = new Map<string, { readonly table: Table; readonly id: string }>();
+
+  function get<K extends Table>(table: K, id: string): Tables[K] | undefined {
+    const at = key(table, id);
+    if (deletes.has(at)) return undefined;
+    return (puts.get(at)?.record as Tables[K] | undefined) ?? store.get(table, id);
+  }
+
+  function put<K extends Table>(table: K, record: Tables[K]): void {
+    deletes.delete(key(table, record.id));
+    puts.set(key(table, record.id), { table, record });
+  }
+
+  return {
+    get,
+    put,
+    all<K extends Table>(table: K) {
+      const known = store.all(table);
+      const ids = new Set(known.map((record) => record.id));
+      const added = [...puts.values()]
+        .filter((entry) => entry.table === table && !ids.has(entry.record.id))
+        .map((entry) => entry.record as Tables[K]);
+      return [...known, ...added].flatMap((record) => get(table, record.id) ?? []);
+    },
+    change(table, id, fields) {
+      const record = get(table, id);
+      if (record !== undefined) put(table, { ...record, ...fields });
+    },
+    remove(table, id) {
+      puts.delete(key(table, id));
+      deletes.set(key(table, id), { table, id });
+    },
+    changes: () => ({ puts: [...puts.values()], deletes: [...deletes.values()] }),
+  };
+}

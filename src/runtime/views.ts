@@ -1,0 +1,57 @@
+/** What records look like from outside: the shapes of `shepherd.ts`, without secrets or places. */
+import { nameOf, type Reader } from './router.ts';
+import type { AgentRecord, RequestRecord, TaskRecord } from './records.ts';
+import type { AgentStatus, RequestView, TaskStatus } from './shepherd.ts';
+
+export function viewRequest(reader: Reader, request: RequestRecord): RequestView {
+  return {
+    requestId: request.id,
+    askerId: request.askerId,
+    recipientId: request.recipientId,
+    recipientName: nameOf(reader, request.recipientId),
+    question: request.question,
+    openedAtMs: request.openedAtMs,
+    deadlineAtMs: request.deadlineAtMs,
+    state: request.state,
+  };
+}
+
+/** @param nowMs epoch ms; how long a wait has lasted is counted to here. */
+export function viewTask(reader: Reader, task: TaskRecord, nowMs: number): TaskStatus {
+  const requests = task.requestIds.flatMap((id) => {
+    const request = reader.get('request', id);
+    return request === undefined ? [] : viewRequest(reader, request);
+  });
+  const oldest = requests.find((request) => request.state === 'open');
+  const since = task.states.at(-1)?.atMs ?? nowMs;
+  return {
+    id: task.id,
+    agentId: task.agentId,
+    state: task.state,
+    description: task.description,
+    states: task.states,
+    requests,
+    ...(task.state === 'waiting'
+      ? { waitingMs: Math.max(0, nowMs - since), stale: task.stale }
+      : {}),
+    ...(task.state === 'waiting' && oldest !== undefined
+      ? { pendingRequest: oldest.requestId, waitingOn: oldest.recipientName }
+      : {}),
+    ...(task.result === undefined ? {} : { result: task.result }),
+  };
+}
+
+export function viewAgent(reader: Reader, agent: AgentRecord, nowMs: number): AgentStatus {
+  const task = agent.taskId === undefined ? undefined : reader.get('task', agent.taskId);
+  return {
+    id: agent.id,
+    agent: agent.definition.name,
+    label: agent.label,
+    state: agent.state,
+    model: agent.model,
+    ...(task === undefined || task.result !== undefined
+      ? {}
+      : { task: viewTask(reader, task, nowMs) }),
+    ...(agent.error === undefined ? {} : { error: agent.error }),
+  };
+}
