@@ -1,0 +1,147 @@
+/**
+ * What a child does with an envelope from its inbox.
+ *
+ * I1. An envelope is acked only once the session has it; until then a crash brings it back.
+ * I2. One that Pi never takes is buried, and its sender is told by the receipt.
+ * I3. A task that is closed before the model saw it is never shown.
+ */
+import { ShepherdError, describeError } from '../../errors.ts';
+import { SHEPHERD_ID } from '../../ids.ts';
+import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
+import type { Envelope, EnvelopeOf } from '../../mailbox/envelope.ts';
+import type { Delivery, DeliveryItem } from '../delivery.ts';
+import { envelopeText, type ReadableEnvelope } from './envelope-text.ts';
+import type { Work } from './work.ts';
+
+export interface ChildInboxOptions {
+  readonly mailbox: Pick<ChildMailbox, 'send' | 'ack' | 'bury'>;
+  readonly delivery: Pick<Delivery, 'deliver' | 'withdraw'>;
+  readonly work: Work;
+  /** Aborts the running turn. */
+  readonly abort: () => void;
+  /** Told of what went wrong while nobody waited for it. */
+  readonly report: (error: unknown) => void;
+}
+
+/** Creates the handler of a child's incoming envelopes; it may be given the same one twice. */
+export function createChildInbox(options: ChildInboxOptions): (envelope: Envelope) => void {
+  const { mailbox, delivery, work, abort } = options;
+  /** Message ids of tasks that the model may not have seen yet, by task id. */
+  const unseenTasks = new Map<string, string>();
+
+  async function show(
+    envelope: ReadableEnvelope,
+    how: Pick<DeliveryItem, 'wake' | 'onSend'> & { readonly deliverAs?: DeliveryItem['deliverAs'] },
+  ): Promise<void> {
+    const { messageId } = envelope;
+    let outcome;
+    try {
+      outcome = await delivery.deliver({
+        id: messageId,
+        customType: customTypes[envelope.kind],
+        text: envelopeText(envelope),
+        details: envelopeDetails(envelope),
+        deliverAs: 'followUp',
+        ...how,
+      });
+    } catch (error) {
+      // The session ended first: the envelope stays claimed and comes again.
+      if (ShepherdError.is(error) && error.code === 'session_closed') return;
+      mailbox.bury(messageId, describeError(error));
+      sendReceipt({ forMessageId: messageId, receipt: 'dead', error: describeError(error) });
+      return;
+    }
+    mailbox.ack(messageId);
+    if (outcome === 'delivered') sendReceipt({ forMessageId: messageId, receipt: 'delivered' });
+  }
+
+  function sendReceipt(
+    receipt: Pick<EnvelopeOf<'receipt'>, 'forMessageId' | 'receipt' | 'error'>,
+  ): void {
+    mailbox.send({ kind: 'receipt', targetId: SHEPHERD_ID, ...receipt });
+  }
+
+  async function takeTask(envelope: EnvelopeOf<'task'>): Promise<void> {
+    const { taskId, messageId } = envelope;
+    unseenTasks.set(taskId, messageId);
+    await show(envelope, { wake: true, onSend: () => work.begin(taskId) });
+    unseenTasks.delete(taskId);
+  }
+
+  async function closeTask(envelope: EnvelopeOf<'task_closed'>): Promise<void> {
+    const { taskId, messageId } = envelope;
+    const unseen = unseenTasks.get(taskId);
+    if (unseen !== undefined && delivery.withdraw(unseen)) {
+      mailbox.ack(messageId);
+      return;
+    }
+    const running = work.isTurnOf(taskId);
+    work.forget(taskId);
+    if (running) abort();
+    await show(envelope, { wake: false });
+  }
+
+  async function takeVerdict(envelope: EnvelopeOf<'verdict'>): Promise<void> {
+    if (!envelope.ok) {
+      await show(envelope, { wake: true, onSend: () => work.resume() });
+      return;
+    }
+    // Accepted after its tool had stopped waiting: the model was told that it is under way.
+    work.accepted(envelope.forMessageId);
+    mailbox.ack(envelope.messageId);
+  }
+
+  async function take(envelope: Envelope): Promise<void> {
+    switch (envelope.kind) {
+      case 'task':
+        return takeTask(envelope);
+      case 'message': {
+        const { expectsReply: wake = false, delivery: deliverAs } = envelope;
+        const onSend = wake ? () => work.answer(deliverAs) : undefined;
+        return show(envelope, { wake, deliverAs, onSend });
+      }
+      case 'reply':
+        return show(envelope, {
+          wake: true,
+          deliverAs: envelope.delivery,
+          onSend: () => work.resume(),
+        });
+      case 'verdict':
+        return takeVerdict(envelope);
+      case 'task_closed':
+        return closeTask(envelope);
+      case 'notice':
+        return show(envelope, { wake: true, onSend: () => work.resume() });
+      case 'task_done':
+      case 'runtime':
+      case 'hello':
+      case 'heartbeat':
+      case 'receipt':
+      case 'roster':
+        // Only children send these; a router that passes one on has a bug worth keeping.
+        mailbox.bury(envelope.messageId, `A child does not take a ${envelope.kind}.`);
+        return;
+    }
+  }
+
+  return (envelope) => {
+    take(envelope).catch(options.report);
+  };
+}
+
+const customTypes: Readonly<Record<ReadableEnvelope['kind'], string>> = {
+  task: 'shepherd.task',
+  message: 'shepherd.message.incoming',
+  reply: 'shepherd.message.reply',
+  verdict: 'shepherd.refusal',
+  task_closed: 'shepherd.task.closed',
+  notice: 'shepherd.notice',
+};
+
+/** The envelope as it came, without what proves and orders it; its text is the message itself. */
+function envelopeDetails(envelope: ReadableEnvelope): Readonly<Record<string, unknown>> {
+  const { v, sessionId, brokerId, seq, mac, ...details } = envelope;
+  if (!('content' in details)) return details;
+  const { content, ...rest } = details;
+  return rest;
+}

@@ -1,0 +1,30 @@
+/** Opens the runtime for a Pi session: what Pi knows becomes the runtime's options. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { createShepherd } from '../runtime/create-shepherd.ts';
+import { readSettings, settingsFiles, toDurations } from '../settings.ts';
+import type { OpenShepherd } from './parent/session.ts';
+
+/** The herd of a Pi session is found again by that session's id. */
+export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
+  const agentDir = piAgentDir();
+  const { settings, problems } = readSettings(settingsFiles({ agentDir, cwd: ctx.cwd }));
+  for (const { path, message } of problems) ctx.ui.notify(`${path}: ${message}`, 'warning');
+  const { replyTimeoutMs, taskTimeoutMs, staleAfterMs } = toDurations(settings);
+  return createShepherd({
+    cwd: ctx.cwd,
+    sessionKey: ctx.sessionManager.getSessionId(),
+    sessionName,
+    notify,
+    model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
+    agentDir,
+    policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs },
+  });
+};
+
+/** Pi's `getAgentDir`, not imported: loading all of Pi a second time takes 1.5 s. */
+function piAgentDir(): string {
+  const dir = process.env['PI_CODING_AGENT_DIR'] ?? '';
+  if (dir === '') return join(homedir(), '.pi', 'agent');
+  return /^~(?=$|[/\\])/.test(dir) ? join(homedir(), dir.slice(1)) : dir;
+}

@@ -1,0 +1,83 @@
+/** How notices look in Pi's transcript. Their text may come from a child: nothing in it is obeyed. */
+import { stripVTControlCharacters } from 'node:util';
+import type { ExtensionAPI, MessageRenderer } from '@earendil-works/pi-coding-agent';
+import type { Notice } from '../../runtime/shepherd.ts';
+
+const titles: Readonly<Record<Notice['kind'], string>> = {
+  'shepherd.task.completion': 'Task settled',
+  'shepherd.message.incoming': 'Message',
+  'shepherd.message.reply': 'Reply',
+  'shepherd.stale.wait': 'Still waiting',
+  'shepherd.notice': 'Shepherd',
+};
+
+const collapsedLines = 6;
+
+/** Registers a renderer for every kind of notice that the parent's session gets. */
+export function registerNoticeRenderers(pi: Pick<ExtensionAPI, 'registerMessageRenderer'>): void {
+  for (const [kind, title] of Object.entries(titles)) {
+    pi.registerMessageRenderer(kind, createRenderer(title));
+  }
+}
+
+/** Draws a title and the text; a long text is cut until it is expanded. */
+function createRenderer(title: string): MessageRenderer {
+  return ({ content }, options, theme) => {
+    const { expanded, outputPad } = options;
+    const text = typeof content === 'string' ? content : '';
+    return {
+      invalidate: () => undefined,
+      render(width) {
+        const room = Math.max(1, width - 2 * outputPad);
+        const lines = wrap(text, room);
+        const shown = expanded ? lines : lines.slice(0, collapsedLines);
+        const more = `… ${options.keyHint('app.tools.expand', 'for all')}`;
+        return [
+          theme.fg('accent', theme.bold(wrap(title, room)[0] ?? '')),
+          ...shown.map((line) => theme.fg('customMessageText', line)),
+          ...(shown.length < lines.length ? [theme.fg('dim', wrap(more, room)[0] ?? '')] : []),
+        ].map((line) => ' '.repeat(outputPad) + line);
+      },
+    };
+  };
+}
+
+/**
+ * Breaks a text into lines that surely fit: one that is too long makes Pi's terminal throw.
+ *
+ * Everything beyond the Latin, Greek and Cyrillic letters counts as two columns, which is never too
+ * few. Importing pi-tui for its exact widths would add 0.25 s to the start of every session.
+ */
+export function wrap(text: string, width: number): string[] {
+  return stripVTControlCharacters(text)
+    .replaceAll('\t', '  ')
+    .split(/\r?\n/)
+    .flatMap((line) => wrapLine(line.replaceAll(/\p{Cc}/gu, ''), width));
+}
+
+function wrapLine(line: string, width: number): string[] {
+  const lines: string[] = [];
+  let current = '';
+  for (const word of line.match(/\S+\s*|^\s+/g) ?? []) {
+    if (columns(current + word.trimEnd()) <= width) {
+      current += word;
+      continue;
+    }
+    if (current.trim() !== '') lines.push(current.trimEnd());
+    current = '';
+    for (const character of word) {
+      if (columns((current + character).trimEnd()) > width && current !== '') {
+        lines.push(current);
+        current = '';
+      }
+      current += character;
+    }
+  }
+  return [...lines, current.trimEnd()];
+}
+
+function columns(text: string): number {
+  let sum = 0;
+  for (const character of text) sum += (character.codePointAt(0) ?? 0) < 0x1100 ? 1 : 2;
+  return sum;
+}

@@ -1,0 +1,94 @@
+/** A Shepherd by hand: the surface that the Pi tools call, with answers that a test gives. */
+import { TaskError } from '../../../src/errors.ts';
+import type { Shepherd, TaskResult, TaskStatus } from '../../../src/runtime/shepherd.ts';
+
+export const agentId = 'shepherd-agent-scout0000000';
+export const taskId = 'shepherd-task-000000000001';
+
+export const result: TaskResult = {
+  taskId,
+  agentId,
+  status: 'completed',
+  ok: true,
+  returnCode: 0,
+  text: 'It is in api.ts.',
+  lateEvents: [],
+  evidence: { turns: 1, toolCalls: 2, lastActivityAtMs: 3 },
+  attempts: [],
+  settledAtMs: 4,
+};
+
+const waiting: TaskStatus = {
+  id: taskId,
+  agentId,
+  state: 'waiting',
+  description: 'Find the api.',
+  states: [],
+  waitingMs: 125_000,
+  pendingRequest: 'shepherd-message-1',
+  waitingOn: 'planner: main',
+  stale: true,
+  requests: [],
+};
+
+const unused = (): never => {
+  throw new Error('No tool calls this.');
+};
+
+export interface HandShepherd {
+  readonly shepherd: Shepherd;
+  /** Every call: its name and arguments, in order. */
+  readonly calls: readonly (readonly [string, ...unknown[]])[];
+}
+
+export function createHandShepherd(change: Partial<Shepherd> = {}): HandShepherd {
+  const calls: [string, ...unknown[]][] = [];
+  const answers: Shepherd = {
+    sessionId: 's',
+    sessionDir: '/s',
+    spawn: ({ agent, label }) => Promise.resolve({ id: agentId, agent, label, model: 'faux/m' }),
+    delegate: () => Promise.resolve({ taskId, agentId, state: 'running' }),
+    message: () =>
+      Promise.resolve({
+        messageId: 'shepherd-message-1',
+        accepted: true,
+        delivery: 'queued',
+        targetId: agentId,
+        requestId: 'shepherd-message-1',
+        targetTaskState: 'running',
+      }),
+    watch: () => ({ watcherId: 'w', taskIds: [taskId], pending: [taskId], completed: [] }),
+    status: () => ({
+      id: agentId,
+      agent: 'scout',
+      label: 'api',
+      state: 'idle',
+      model: null,
+      task: waiting,
+    }),
+    task: () => ({ ...waiting, state: 'completed', result }),
+    close: () => Promise.resolve({ id: agentId }),
+    dispose: () => Promise.resolve(),
+    agents: unused,
+    tasks: unused,
+    settled: unused,
+    interrupt: unused,
+    read: unused,
+    on: unused,
+    changes: unused,
+    ...change,
+  };
+  const shepherd = new Proxy(answers, {
+    get(target, name: string) {
+      const value: unknown = Reflect.get(target, name);
+      if (typeof value !== 'function') return value;
+      return (...parameters: unknown[]): unknown => {
+        calls.push([name, ...parameters]);
+        return Reflect.apply(value, target, parameters);
+      };
+    },
+  });
+  return { shepherd, calls };
+}
+
+export const busy = new TaskError('active_task', 'scout: api has a task already.');
