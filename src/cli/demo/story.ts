@@ -1,0 +1,162 @@
+/**
+ * Reads a running session from its store, from outside, and tells what happened in order.
+ *
+ * Read-only: the session's own process is the only one that writes.
+ */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { SHEPHERD_ID } from '../../ids.ts';
+import { nameOf } from '../../runtime/router.ts';
+import { openSessionStore } from '../../runtime/session-store.ts';
+import type { Store } from '../../runtime/store.ts';
+
+/** One thing that happened, for people; `atMs` is epoch ms. */
+export interface StoryLine {
+  readonly atMs: number;
+  readonly who: string;
+  readonly what: string;
+  /** Of a task's change: its new state. */
+  readonly state?: string;
+}
+
+export interface Story {
+  /** Absolute path of the session's directory; undefined until there is one. */
+  readonly sessionDir: string | undefined;
+  readonly store: Store | undefined;
+  /** What has happened since the last call, oldest first. */
+  read(): readonly StoryLine[];
+  close(): void;
+}
+
+/** Follows the session that begins in `stateDir`. */
+export function followStory(stateDir: string): Story {
+  let store: Store | undefined;
+  let sessionDir: string | undefined;
+  let lastRow = 0;
+  const told = new Set<string>();
+  const agentStates = new Map<string, string>();
+
+  function open(): Store | undefined {
+    if (store !== undefined) return store;
+    const names = existsSync(stateDir) ? readdirSync(stateDir) : [];
+    const dir = names.find((name) => existsSync(join(stateDir, name, 'session.db-wal')));
+    if (dir === undefined) return undefined;
+    try {
+      store = openSessionStore(join(stateDir, dir, 'session.db'), { readOnly: true });
+      sessionDir = join(stateDir, dir);
+    } catch {
+      // Made this instant, and not complete yet: the next look finds it.
+    }
+    return store;
+  }
+
+  function once(key: string, line: StoryLine): readonly StoryLine[] {
+    if (told.has(key)) return [];
+    told.add(key);
+    return [line];
+  }
+
+  function agentLines(session: Store): StoryLine[] {
+    const rows = session.journal({ after: lastRow, limit: 1_000 });
+    lastRow = rows.at(-1)?.seq ?? lastRow;
+    return rows.flatMap((row) =>
+      row.actors.flatMap((actor) => {
+        const state = processState(actor.value);
+        if (state === undefined || agentStates.get(actor.id) === state) return [];
+        const before = agentStates.get(actor.id);
+        agentStates.set(actor.id, state);
+        const what = describeProcess(before, state);
+        return [{ atMs: row.atMs, who: nameOf(session, actor.id), what }];
+      }),
+    );
+  }
+
+  function taskLines(session: Store): StoryLine[] {
+    return session.all('task').flatMap((task) => {
+      const who = nameOf(session, task.agentId);
+      return task.states.flatMap(({ state, atMs }, index) =>
+        once(`${task.id}/${index}`, {
+          atMs,
+          who,
+          what:
+            index === 0
+              ? `is given a task by the Shepherd: “${task.description}”`
+              : `task is ${state}${state === task.state && task.result?.summary !== undefined ? `: “${task.result.summary}”` : ''}`,
+          state,
+        }),
+      );
+    });
+  }
+
+  function requestLines(session: Store): StoryLine[] {
+    return session.all('request').flatMap((request) => {
+      const asker = nameOf(session, request.askerId);
+      const recipient = nameOf(session, request.recipientId);
+      const asked = once(`${request.id}/open`, {
+        atMs: request.openedAtMs,
+        who: asker,
+        what: `asks ${recipient}: “${request.question}”`,
+      });
+      if (request.state === 'open') return asked;
+      const settled = {
+        atMs: request.settledAtMs ?? request.openedAtMs,
+        who: recipient,
+        what: `${request.state === 'answered' ? 'answers' : request.state} ${asker}`,
+      };
+      return [...asked, ...once(`${request.id}/settled`, settled)];
+    });
+  }
+
+  function noticeLines(session: Store): StoryLine[] {
+    return session.all('notice').flatMap(({ notice, delivered }) =>
+      delivered && notice.kind === 'shepherd.task.completion'
+        ? once(notice.id, {
+            atMs: notice.atMs,
+            who: nameOf(session, SHEPHERD_ID),
+            what: 'is woken with the result',
+          })
+        : [],
+    );
+  }
+
+  return {
+    get sessionDir() {
+      return sessionDir;
+    },
+    get store() {
+      return store;
+    },
+    read() {
+      const session = open();
+      if (session === undefined) return [];
+      return [
+        ...agentLines(session),
+        ...taskLines(session),
+        ...requestLines(session),
+        ...noticeLines(session),
+      ].toSorted((a, b) => a.atMs - b.atMs);
+    },
+    close() {
+      store?.close();
+      store = undefined;
+    },
+  };
+}
+
+/** The state in the `process` region of an agent's value; undefined for other actors. */
+function processState(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null || !('process' in value)) return undefined;
+  const state: unknown = value.process;
+  if (typeof state === 'string') return state;
+  return typeof state === 'object' && state !== null && 'ready' in state
+    ? String(state.ready)
+    : undefined;
+}
+
+function describeProcess(before: string | undefined, state: string): string {
+  if (before === undefined) return 'is spawned';
+  if (before === 'starting' && state === 'idle') return 'says hello and is ready';
+  if (state === 'working') return 'works (a turn begins)';
+  if (state === 'idle') return 'is idle (the turn has ended)';
+  return `is ${state}`;
+}
