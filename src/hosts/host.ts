@@ -22,6 +22,13 @@ export interface Launch {
   readonly env: Readonly<Record<string, string>>;
   readonly label: string;
   readonly placement?: Placement | undefined;
+  /**
+   * The session's `owner.json` (`owner.ts`), an absolute path. Its runner ends a child whose owner is
+   * proven dead for the whole of `orphanGraceMs`; without the file it never does.
+   */
+  readonly ownerFile?: string | undefined;
+  /** Monotonic, host sleep not counted. Default 600,000 (`orphanGraceMinutes`). */
+  readonly orphanGraceMs?: number | undefined;
 }
 
 /** Finds a place again, also from another process; plain data, kept in the session's store. */

@@ -54,27 +54,44 @@ async function endStarted(
   const runnerLived = runner !== undefined && (await isAlive(runner));
   if (!childLived && !runnerLived) return 'already_gone';
 
-  // Before the first signal: a dead parent's children are no longer found.
-  const family = childLived ? await familyOf(started) : [];
-  if (childLived) {
-    sendSignal(child.pid, 'SIGTERM');
-    if (!(await waitUntilDead([child], graceMs))) {
-      family.push(...(await familyOf(started)));
-      // In a terminal the group is the runner's too, which is still to write exit.json.
-      const target = started.pgid === child.pid ? -child.pid : child.pid;
-      if (await isAlive(child)) sendSignal(target, 'SIGKILL');
-    }
-  }
-  const members = [child, ...family];
+  const members = childLived ? await stopChild(started, graceMs) : [child];
   if (runner !== undefined) {
     await waitUntilDead([runner], RUNNER_GRACE_MS);
     members.push(runner);
   }
+  return (await killAll(members)) ? 'closed' : 'unconfirmed';
+}
+
+/**
+ * Ends the child and whatever it started like `endLaunch`, but not the runner: for the runner itself.
+ *
+ * @returns false when a process may be left.
+ */
+export async function endChild(started: LaunchStarted, graceMs: number): Promise<boolean> {
+  return killAll(await stopChild(started, graceMs));
+}
+
+/** Ends the child, and gives it with all of its family, some of which may still run. */
+async function stopChild(started: LaunchStarted, graceMs: number): Promise<ProcessIdentity[]> {
+  const child = childOf(started);
+  // Before the first signal: a dead parent's children are no longer found.
+  const family = await familyOf(started);
+  if (await isAlive(child)) sendSignal(child.pid, 'SIGTERM');
+  if (!(await waitUntilDead([child], graceMs))) {
+    family.push(...(await familyOf(started)));
+    // In a terminal the group is the runner's too, which is still to write exit.json.
+    const target = started.pgid === child.pid ? -child.pid : child.pid;
+    if (await isAlive(child)) sendSignal(target, 'SIGKILL');
+  }
+  return [child, ...family];
+}
+
+async function killAll(members: readonly ProcessIdentity[]): Promise<boolean> {
   for (const member of members) {
     // Each one checked right before: a pid may have a new owner by now.
     if (await isAlive(member)) sendSignal(member.pid, 'SIGKILL');
   }
-  return (await waitUntilDead(members, KILL_WAIT_MS)) ? 'closed' : 'unconfirmed';
+  return waitUntilDead(members, KILL_WAIT_MS);
 }
 
 async function familyOf(started: LaunchStarted): Promise<ProcessIdentity[]> {

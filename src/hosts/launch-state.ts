@@ -7,6 +7,7 @@ import { readTranscript } from './transcript.ts';
 
 const MAX_OUTPUT_LENGTH = 4000;
 const OUTPUT_LINES = 60;
+const ORPHANED = 'sheepfold: the runner ended it, as its owner had been dead for the whole grace';
 
 export interface InspectLaunchOptions {
   /** Epoch ms, for the exit of a child that vanished without a trace. */
@@ -63,8 +64,9 @@ export async function inspectLaunch(
 
 /** The exit with the tail of what the child printed. */
 async function toProcessExit(launchDir: string, exit: LaunchExit): Promise<ProcessExit> {
-  const { code, signal, atMs } = exit;
-  const output = exit.output ?? (await readTranscript(launchDir, OUTPUT_LINES));
+  const { code, signal, atMs, reason } = exit;
+  const printed = exit.output ?? (await readTranscript(launchDir, OUTPUT_LINES));
+  const output = reason === 'orphaned' ? `${printed}\n${ORPHANED}` : printed;
   return { code, signal, atMs, output: output.slice(-MAX_OUTPUT_LENGTH) };
 }
 

@@ -10,11 +10,12 @@
  * L3. The directory is 0700 and its files are 0600: `spec.json` holds the child's environment.
  */
 import { constants } from 'node:fs';
-import { chmod, link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { chmod, link, mkdir, open, rm, writeFile } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
 import { z } from 'zod';
-import { describeError, HostError } from '../errors.ts';
+import { HostError } from '../errors.ts';
 import { errnoOf, isAlive, type ProcessIdentity } from './processes.ts';
+import { parseJson, readFileIfThere, readRecord, writeRecord } from './record-file.ts';
 
 const pid = z.int().positive();
 const startTime = z.int().nonnegative().nullable();
@@ -40,8 +41,10 @@ const specSchema = z.strictObject({
   /** `process`: input is the FIFO and output is kept. `terminal`: the child has the terminal. */
   mode: z.enum(['process', 'terminal']),
   limits: limitsSchema.optional(),
-  /** Reserved for the owner watch (CONTRACT §10, `orphanGraceMinutes`). */
-  owner: z.record(z.string(), z.unknown()).optional(),
+  /** The session's `owner.json`; without it the runner watches no owner. */
+  ownerFile: z.string().refine(isAbsolute, 'expected an absolute path').optional(),
+  /** How long the owner has to be proven dead until the child is ended. Default 600,000. */
+  orphanGraceMs: z.int().positive().optional(),
 });
 export type LaunchSpec = Readonly<z.infer<typeof specSchema>>;
 
@@ -70,6 +73,8 @@ const exitSchema = z.strictObject({
   atMs,
   /** Why the child could not be started; its own output is in the logs. */
   output: z.string().optional(),
+  /** Set when the runner ended the child because its owner was dead for the whole grace. */
+  reason: z.literal('orphaned').optional(),
 });
 export type LaunchExit = Readonly<z.infer<typeof exitSchema>>;
 
@@ -241,42 +246,5 @@ export async function writeInput(launchDir: string, line: string): Promise<void>
       cause: error,
       retryable: true,
     });
-  }
-}
-
-async function writeRecord(file: string, record: object): Promise<void> {
-  const temporary = `${file}.${process.pid}.tmp`;
-  await writeFile(temporary, `${JSON.stringify(record)}\n`, { mode: 0o600 });
-  await rename(temporary, file);
-}
-
-async function readRecord<T>(file: string, schema: z.ZodType<T>): Promise<T | undefined> {
-  const text = await readFileIfThere(file);
-  if (text === undefined) return undefined;
-  const record = schema.safeParse(parseJson(text));
-  if (record.success) return record.data;
-  throw new HostError('uncertain', `${file} is broken: ${z.prettifyError(record.error)}`, {
-    cause: record.error,
-  });
-}
-
-async function readFileIfThere(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
-    throw new HostError('uncertain', `cannot read ${file}: ${describeError(error)}`, {
-      cause: error,
-      retryable: true,
-    });
-  }
-}
-
-/** The value of a JSON text, or `undefined`, which no schema here accepts. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

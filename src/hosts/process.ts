@@ -77,7 +77,7 @@ export function createProcessHost(options: ProcessHostOptions = {}): AgentHost {
   }
 
   async function start(launch: Launch, signal: AbortSignal | undefined): Promise<void> {
-    const { launchId, launchDir, argv, cwd, env, label } = launch;
+    const { launchId, launchDir, argv, cwd, env, label, ownerFile, orphanGraceMs } = launch;
     await makeFifo(launchPaths(launchDir).input);
     const { limits } = options;
     await writeSpec(launchDir, {
@@ -89,6 +89,8 @@ export function createProcessHost(options: ProcessHostOptions = {}): AgentHost {
       label,
       mode: 'process',
       limits,
+      ownerFile,
+      orphanGraceMs,
     });
     const runner = await startRunner(launchDir);
     try {

@@ -42,6 +42,22 @@ export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
   return row !== undefined && !row.ended && row.startTime === identity.startTime;
 }
 
+/**
+ * Like `isAlive`, but `dead` is a proof: `unknown` for a process that may be hidden from here, and for
+ * every one where the platform tells no start times.
+ *
+ * @throws the system's error when `/proc` cannot be read now.
+ */
+export async function presenceOf(identity: ProcessIdentity): Promise<'alive' | 'dead' | 'unknown'> {
+  if (!onLinux || identity.startTime === null) return 'unknown';
+  const row = await readRow(identity.pid);
+  if (row === undefined) {
+    // /proc mounted with hidepid shows no processes of others; a signal still tells of them.
+    return sendSignal(identity.pid, 0) === 'gone' ? 'dead' : 'unknown';
+  }
+  return !row.ended && row.startTime === identity.startTime ? 'alive' : 'dead';
+}
+
 /** The process group of a running process, or `undefined` when it is gone or the platform is mute. */
 export async function groupOf(pid: number): Promise<number | undefined> {
   return (await readRow(pid))?.groupId;

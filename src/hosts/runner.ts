@@ -10,6 +10,8 @@
  *     writing.
  * R2. A child that ran has `exit.json`, one that could not be started too (code 127 and the reason).
  * R3. Nothing of the child's process group outlives the child.
+ * R4. The runner ends its child by itself only when the session's owner was proven dead for the whole
+ *     grace (`orphan-watch.ts`); `exit.json` then says so.
  */
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,6 +34,8 @@ import {
   writeInput,
   writeStarted,
 } from './launch.ts';
+import { endChild } from './launch-end.ts';
+import { DEFAULT_ORPHAN_GRACE_MS, type OrphanWatch, watchOwner } from './orphan-watch.ts';
 import { createLineSplitter, type CutLine, openOutputLog } from './output-log.ts';
 import { errnoOf, groupMembers, groupOf, identify, sendSignal } from './processes.ts';
 
@@ -40,6 +44,8 @@ const DEFAULT_OUTPUT_BYTES = 8 * 1024 * 1024;
 const MAX_LINE_LENGTH = 1024 * 1024;
 /** How long output is awaited after the exit: a daemon may hold the pipe for ever. */
 const DRAIN_MS = 1000;
+/** How long an orphan may take to end by itself; as long as one that the Shepherd closes. */
+const END_ORPHAN_GRACE_MS = 3000;
 
 /**
  * Pi events that repeat what a later event says in full. `tool_execution_update` carries the whole
@@ -81,7 +87,7 @@ async function run(launchDir: string): Promise<number> {
   forward.to(pid);
   const { startTime } = await identify(pid);
   const pgid = spec.mode === 'process' ? pid : ((await groupOf(process.pid)) ?? process.pid);
-  await writeStarted(launchDir, {
+  const started: LaunchStarted = {
     pid,
     startTime,
     pgid,
@@ -89,13 +95,17 @@ async function run(launchDir: string): Promise<number> {
     runnerStartTime: self.startTime,
     atMs: Date.now(),
     place: terminalPlace(spec),
-  });
+  };
+  await writeStarted(launchDir, started);
+  const orphan = watchForOrphan(spec, started);
 
   const { code, signal } = await ended;
   const atMs = Date.now();
+  const wasOrphan = (await orphan?.stop()) ?? false;
   await killRest(spec, pgid);
   await kept?.drained();
-  await saveExit(launchDir, { code, signal, atMs });
+  const reason = wasOrphan ? 'orphaned' : undefined;
+  await saveExit(launchDir, { code, signal, atMs, reason });
   return code ?? 128 + (signal === null ? 0 : system.signals[signal]);
 }
 
@@ -272,6 +282,22 @@ function forwardSignals(spec: LaunchSpec): { to(pid: number): void } {
       for (const signal of early) pass(pid, signal);
     },
   };
+}
+
+/** Ends the child when nobody owns it any more (R4); `undefined` when the launch names no owner. */
+function watchForOrphan(spec: LaunchSpec, started: LaunchStarted): OrphanWatch | undefined {
+  const { ownerFile, orphanGraceMs: graceMs = DEFAULT_ORPHAN_GRACE_MS } = spec;
+  if (ownerFile === undefined) return undefined;
+  return watchOwner({
+    ownerFile,
+    graceMs,
+    async end() {
+      complain(`the owner in ${ownerFile} has been dead for ${graceMs} ms: ending the child`);
+      const isGone = await endChild(started, Math.min(END_ORPHAN_GRACE_MS, graceMs));
+      if (!isGone) complain(`a process of the child ${started.pid} may be left`);
+    },
+    onError: complain,
+  });
 }
 
 /** Kills what the child left in its process group (R3). */

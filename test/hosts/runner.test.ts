@@ -4,7 +4,14 @@ import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { launchPaths, readExit, readStarted, writeSpec } from '../../src/hosts/launch.ts';
+import {
+  launchPaths,
+  type LaunchSpec,
+  readExit,
+  readStarted,
+  writeSpec,
+} from '../../src/hosts/launch.ts';
+import { describeSelf, writeOwner } from '../../src/hosts/owner.ts';
 import { sendSignal } from '../../src/hosts/processes.ts';
 import { runnerPath } from '../../src/hosts/runner-path.ts';
 import { expectCode } from './host-contract.ts';
@@ -18,7 +25,7 @@ beforeEach(async () => {
 afterEach(() => bench.cleanUp());
 
 /** Starts the runner in terminal mode, with pipes in place of the terminal. */
-async function startInTerminal(behaviour: string) {
+async function startInTerminal(behaviour: string, more: Partial<LaunchSpec> = {}) {
   const { launchId, launchDir, argv, cwd, env, label } = bench.launchOf(behaviour);
   await mkdir(launchDir);
   await writeSpec(launchDir, {
@@ -29,18 +36,21 @@ async function startInTerminal(behaviour: string) {
     env: { ...env, TERM: 'parent', HERDR_PANE_ID: 'parent' },
     label,
     mode: 'terminal',
+    ...more,
   });
   const runner = spawn(process.execPath, ['--no-warnings', runnerPath(), launchDir], {
     cwd: launchDir,
     env: { TERM: 'pane', TMUX_PANE: '%7', OTHER: 'not passed on' },
     detached: true,
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: 'pipe',
   });
   let output = '';
   runner.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  let complaints = '';
+  runner.stderr.setEncoding('utf8').on('data', (text: string) => (complaints += text));
   const exited = once(runner, 'exit');
   await until('the child is ready', () => output.includes('ready'));
-  return { launchDir, runner, exited, output: () => output };
+  return { launchDir, runner, exited, output: () => output, complaints: () => complaints };
 }
 
 describe('terminal mode', () => {
@@ -92,6 +102,23 @@ describe('terminal mode', () => {
     // The grandchild in a session of its own is no member of the group: only a close finds it.
     await until('one is left', async () => (await processesOf(bench.root)).length === 1);
     for (const pid of await processesOf(bench.root)) sendSignal(pid, 'SIGKILL');
+  });
+
+  it('ends an orphan with all that it started, and outlives it to say so', async () => {
+    const ownerFile = join(bench.root, 'owner.json');
+    const self = await describeSelf();
+    await writeOwner(ownerFile, { v: 1, owner: self, takenAtMs: 1 });
+    const { launchDir, exited, complaints } = await startInTerminal('stubborn', {
+      ownerFile,
+      orphanGraceMs: 300,
+    });
+
+    await writeOwner(ownerFile, { v: 1, owner: { ...self, startTime: 1 }, takenAtMs: 2 });
+
+    expect(await exited).toEqual([137, null]);
+    expect(await readExit(launchDir)).toMatchObject({ signal: 'SIGKILL', reason: 'orphaned' });
+    await until('it says so', () => complaints().includes('has been dead for 300 ms: ending'));
+    expect(await processesOf(bench.root)).toEqual([]);
   });
 });
 
