@@ -15,6 +15,7 @@ import {
   and,
   assign,
   enqueueActions,
+  or,
   raise,
   sendParent,
   setup,
@@ -59,10 +60,14 @@ export type AgentEvent =
   | { readonly type: 'human.answered'; readonly atMs: number }
   | { readonly type: 'task.assign'; readonly task: TaskInput }
   | TaskSettledEvent
+  /** The child was told that its task is over: from here it has time to let go of it. */
+  | { readonly type: 'release.told'; readonly atMs: number }
   | { readonly type: 'request.open'; readonly request: RequestInput }
   | RequestSettledEvent
   | { readonly type: 'actor.crashed'; readonly atMs: number }
   | { readonly type: 'session.resumed' }
+  /** Raised by the chart itself. */
+  | { readonly type: 'children.resume' }
   | DoneActorEvent;
 
 /** What the session hears when an agent has ended. */
@@ -80,8 +85,13 @@ export const agentMachine = setup({
   },
   actors: { task: taskMachine, request: requestMachine },
   guards: {
-    hasTask: ({ context }) => context.taskId !== null,
-    isWorking: stateIn('#agent.process.ready.working'),
+    /** Not ended, and not being ended. */
+    isAlive: or([stateIn('#agent.process.starting'), stateIn('#agent.process.ready')]),
+    /** A turn runs, also one that waits for a person. */
+    isInTurn: or([
+      stateIn('#agent.process.ready.working'),
+      stateIn('#agent.process.ready.blocked'),
+    ]),
     /** The child did not settle the task itself: it does not know yet. */
     settledFromOutside: ({ event }) => event.type === 'task.settled' && event.cause !== 'owner',
   },
@@ -89,11 +99,10 @@ export const agentMachine = setup({
     takeTask: assign(({ event }) =>
       event.type === 'task.assign' ? { taskId: event.task.taskId } : {},
     ),
-    freeSlot: assign({ taskId: null, drainDeadlineAtMs: null }),
-    awaitRelease: assign(({ context, event }) => ({
-      taskId: null,
-      drainDeadlineAtMs: 'atMs' in event ? event.atMs + context.drainAfterMs : null,
-    })),
+    dropTask: assign({ taskId: null, drainDeadlineAtMs: null }),
+    awaitRelease: assign(({ context, event }) =>
+      event.type === 'release.told' ? { drainDeadlineAtMs: event.atMs + context.drainAfterMs } : {},
+    ),
     keepRequest: assign(({ context, event }) =>
       event.type === 'request.open'
         ? { requestIds: [...context.requestIds, event.request.requestId] }
@@ -157,6 +166,8 @@ export const agentMachine = setup({
         const atMs = 'atMs' in event ? event.atMs : context.spawnDeadlineAtMs;
         for (const id of context.requestIds) enqueue.sendTo(id, { type: 'request.cancel', atMs });
       }),
+      /** After the agent's own timers, so that equal instants keep their order. */
+      resumeChildrenNext: raise({ type: 'children.resume' as const }),
       resumeChildren: enqueueActions(({ enqueue, context }) => {
         if (context.taskId !== null) enqueue.sendTo(context.taskId, { type: 'session.resumed' });
         for (const id of context.requestIds) enqueue.sendTo(id, { type: 'session.resumed' });
@@ -178,7 +189,8 @@ export const agentMachine = setup({
     }),
     type: 'parallel',
     on: {
-      'session.resumed': { target: '.resumed', reenter: true, actions: 'resumeChildren' },
+      'session.resumed': { target: '.resumed', reenter: true, actions: 'resumeChildrenNext' },
+      'children.resume': { actions: 'resumeChildren' },
       'xstate.done.actor.*': { actions: 'reapChild' },
     },
     states: {
@@ -312,6 +324,8 @@ export const agentMachine = setup({
           closing: {
             description: 'Its process group is being ended; not closed before that is verified.',
             on: {
+              // Asked once more: an end that could not be confirmed is tried again.
+              'agent.close': { actions: 'endProcess' },
               'process.exited': {
                 target: 'closed',
                 actions: [
@@ -331,29 +345,35 @@ export const agentMachine = setup({
         initial: 'free',
         on: {
           // A question that no task requires belongs to the agent itself.
-          'request.open': { actions: ['openRequest', 'keepRequest'] },
+          'request.open': { guard: 'isAlive', actions: ['openRequest', 'keepRequest'] },
           'request.settled': { actions: 'dropRequest' },
         },
         states: {
           free: {
             description: 'Can be given a task.',
-            on: { 'task.assign': { target: 'occupied', actions: ['openTask', 'takeTask'] } },
+            on: {
+              'task.assign': {
+                guard: 'isAlive',
+                target: 'occupied',
+                actions: ['openTask', 'takeTask'],
+              },
+            },
           },
           occupied: {
             description: 'Has a task that has not settled.',
             on: {
               'task.settled': [
                 {
-                  guard: and(['settledFromOutside', 'isWorking']),
+                  guard: and(['settledFromOutside', 'isInTurn']),
                   target: 'draining',
-                  actions: ['releaseTask', 'awaitRelease'],
+                  actions: ['releaseTask', 'dropTask'],
                 },
                 {
                   guard: 'settledFromOutside',
                   target: 'free',
-                  actions: ['releaseTask', 'freeSlot'],
+                  actions: ['releaseTask', 'dropTask'],
                 },
-                { target: 'free', actions: 'freeSlot' },
+                { target: 'free', actions: 'dropTask' },
               ],
               'actor.crashed': {
                 actions: { type: 'tellTask', params: { type: 'actor.crashed' } },
@@ -362,8 +382,11 @@ export const agentMachine = setup({
           },
           draining: {
             description: 'The task settled from outside; the child’s turn on it is being stopped.',
-            after: { drainDeadline: { target: 'free', actions: ['bail', 'freeSlot'] } },
-            on: { 'turn.settled': { target: 'free', actions: 'freeSlot' } },
+            after: { drainDeadline: { target: 'free', actions: ['bail', 'dropTask'] } },
+            on: {
+              'release.told': { target: 'draining', reenter: true, actions: 'awaitRelease' },
+              'turn.settled': { target: 'free', actions: 'dropTask' },
+            },
           },
         },
       },

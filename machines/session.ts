@@ -6,6 +6,7 @@
  * S1. Agents and watchers start and end by events here; each is restored alone.
  * S2. An actor that throws is contained: what it owned fails, the rest lives on.
  * S3. A closing session starts nothing and is closed when its last agent has ended.
+ * S4. Whoever opens a session again, after its end too, finds it open.
  */
 import { assign, setup, type ActorRefFrom, type ErrorActorEvent } from 'xstate';
 import type { AgentEndedEvent, AgentInput } from './agent.ts';
@@ -26,6 +27,7 @@ export type SessionEvent =
   | RequestSettledEvent
   | { readonly type: 'actor.reap'; readonly actorId: string }
   | { readonly type: 'session.close'; readonly atMs: number }
+  | { readonly type: 'session.reopened' }
   | ErrorActorEvent;
 
 export const sessionMachine = setup({
@@ -64,6 +66,8 @@ export const sessionMachine = setup({
   on: {
     'xstate.error.actor.*': { actions: 'containCrash' },
     'actor.reap': { actions: 'stopActor' },
+    'watcher.done': { actions: 'reapWatcher' },
+    'request.settled': { actions: 'reapRequest' },
   },
   states: {
     open: {
@@ -72,9 +76,7 @@ export const sessionMachine = setup({
         'agent.spawn': { actions: ['startAgent', 'countUp'] },
         'agent.ended': { actions: ['countDown', 'reapAgent'] },
         'watcher.open': { actions: 'startWatcher' },
-        'watcher.done': { actions: 'reapWatcher' },
         'request.open': { actions: 'startRequest' },
-        'request.settled': { actions: 'reapRequest' },
         'session.close': [
           { guard: 'hasAgents', target: 'closing', actions: 'closeAgents' },
           { target: 'closed' },
@@ -88,11 +90,14 @@ export const sessionMachine = setup({
           { guard: 'isLastAgent', target: 'closed', actions: ['countDown', 'reapAgent'] },
           { actions: ['countDown', 'reapAgent'] },
         ],
-        'watcher.done': { actions: 'reapWatcher' },
-        'request.settled': { actions: 'reapRequest' },
+        'session.reopened': { target: 'open' },
       },
     },
-    closed: { type: 'final', description: 'Every agent has ended.' },
+    closed: {
+      description: 'Every agent has ended.',
+      tags: 'ended',
+      on: { 'session.reopened': { target: 'open' } },
+    },
   },
 });
 

@@ -18,6 +18,7 @@ import {
   assign,
   enqueueActions,
   not,
+  raise,
   sendParent,
   setup,
   spawnChild,
@@ -89,6 +90,8 @@ export type TaskEvent =
   | { readonly type: 'agent.lost'; readonly atMs: number }
   | { readonly type: 'actor.crashed'; readonly atMs: number }
   | { readonly type: 'session.resumed' }
+  /** Raised by the chart itself. */
+  | { readonly type: 'requests.resume' }
   | DoneActorEvent;
 
 /** What the owning agent hears when its task has settled. */
@@ -167,6 +170,8 @@ const base = setup({
     recordRequestsClosed: () => {},
     /** Runtime: one reminder of this wait. */
     recordStale: () => {},
+    /** Runtime: the reminded wait is over, another one goes on. */
+    recordFresh: () => {},
     /** Runtime: the owner's verdict names what is still open. */
     refuseCompletion: () => {},
   },
@@ -177,6 +182,12 @@ const base = setup({
   },
 }).extend({
   actions: {
+    /**
+     * Timers are armed in the order in which they first were, the task's deadline, then its requests',
+     * then the reminder: equal instants (a reply deadline clipped to the task's) end as they would
+     * have without a restart.
+     */
+    resumeRequestsNext: raise({ type: 'requests.resume' as const }),
     resumeRequests: enqueueActions(({ enqueue, context }) => {
       for (const { requestId } of context.requests) {
         enqueue.sendTo(requestId, { type: 'session.resumed' });
@@ -222,7 +233,7 @@ export const taskMachine = base.createMachine({
         'agent.lost': { target: 'failed', actions: [...settle('failed', 'agent_lost')] },
         'actor.crashed': { target: 'failed', actions: [...settle('failed', 'actor_crashed')] },
         'xstate.done.actor.*': { actions: 'reapRequest' },
-        'session.resumed': { target: '.resumed', reenter: true, actions: 'resumeRequests' },
+        'session.resumed': { target: '.resumed', reenter: true, actions: 'resumeRequestsNext' },
       },
       states: {
         created: {
@@ -288,7 +299,12 @@ export const taskMachine = base.createMachine({
                 target: 'running',
                 actions: ['dropRequest', { type: 'recordState', params: { state: 'running' } }],
               },
-              { guard: 'isOldestOpen', target: '.fresh', reenter: true, actions: 'dropRequest' },
+              {
+                guard: 'isOldestOpen',
+                target: '.fresh',
+                reenter: true,
+                actions: ['dropRequest', 'recordFresh'],
+              },
               { actions: 'dropRequest' },
             ],
             'task.done': [
@@ -321,8 +337,14 @@ export const taskMachine = base.createMachine({
             fresh: {
               description: 'Waiting, and nobody has been reminded of it in this episode.',
               after: { staleWait: { target: 'stale', actions: 'recordStale' } },
+              on: {
+                'requests.resume': { target: 'fresh', reenter: true, actions: 'resumeRequests' },
+              },
             },
-            stale: { description: 'Waiting for long; the one reminder of this episode is out.' },
+            stale: {
+              description: 'Waiting for long; the one reminder of this episode is out.',
+              on: { 'requests.resume': { actions: 'resumeRequests' } },
+            },
           },
         },
         resumed: {

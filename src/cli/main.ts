@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /** The `sheepfold` command: argv in, exit code out. Only the command that is asked for is loaded. */
-import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { ConfigError, describeError } from '../errors.ts';
 import type { Command } from './command.ts';
+import { packageInfo } from './package-dir.ts';
 
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   demo: async () => (await import('./commands/demo.ts')).demo,
@@ -15,21 +15,6 @@ function out(line: string): void {
 
 function err(line: string): void {
   process.stderr.write(`${line}\n`);
-}
-
-/** The package's own manifest, from sources (src/cli) or built (dist/src/cli). */
-function version(): string {
-  for (const up of ['../../package.json', '../../../package.json']) {
-    try {
-      const manifest: unknown = JSON.parse(readFileSync(new URL(up, import.meta.url), 'utf8'));
-      if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) {
-        return String(manifest.version);
-      }
-    } catch {
-      // Not there: the other place it is.
-    }
-  }
-  return 'unknown';
 }
 
 async function help(): Promise<string> {
@@ -45,7 +30,7 @@ async function help(): Promise<string> {
 async function main(argv: readonly string[]): Promise<number> {
   const [name, ...rest] = argv;
   if (name === '--version' || name === '-v') {
-    out(version());
+    out(packageInfo().version);
     return 0;
   }
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') {

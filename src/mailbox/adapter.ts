@@ -35,6 +35,16 @@ export function toTaskEvent(envelope: EnvelopeOf<'task_done'>): TaskEvent {
   };
 }
 
+/** What a task's chart hears when the provider of its agent's model has given up. */
+export function toFailureEvent(envelope: EnvelopeOf<'runtime'>): TaskEvent {
+  return { type: 'provider.gave_up', atMs: envelope.createdAt };
+}
+
+/** What a task's chart hears when it is known to have reached its agent. */
+export function toStartedEvent(atMs: number): TaskEvent {
+  return { type: 'task.started', atMs };
+}
+
 /** What an open request hears when somebody replies to it, child or Shepherd. */
 export function toReplyEvent(reply: {
   readonly messageId: string;

@@ -8,7 +8,7 @@ import type { OpenShepherd } from './parent/session.ts';
 /** The herd of a Pi session is found again by that session's id. */
 export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
   const agentDir = piAgentDir();
-  const { settings, problems } = readSettings(settingsFiles({ agentDir, cwd: ctx.cwd }));
+  const { settings, problems, sources } = readSettings(settingsFiles({ agentDir, cwd: ctx.cwd }));
   for (const { path, message } of problems) ctx.ui.notify(`${path}: ${message}`, 'warning');
   const { replyTimeoutMs, taskTimeoutMs, staleAfterMs } = toDurations(settings);
   return createShepherd({
@@ -18,6 +18,9 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
     notify,
     model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
     agentDir,
+    // Its default leaves a project's own agents out; asking before they are used is not built yet.
+    ...(sources.agentScope === 'default' ? {} : { agentScope: settings.agentScope }),
+    includeBundledAgents: settings.includeBundledAgents,
     policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs },
   });
 };

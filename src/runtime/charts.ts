@@ -16,6 +16,7 @@ import {
   type OpenRequest,
   type RequestContext,
   type RequestInput,
+  type TaskEvent,
   type TaskOutcome,
   type WatcherInput,
 } from '../../machines/index.ts';
@@ -29,7 +30,12 @@ export type Fact =
   | { readonly type: 'agent.release_task'; readonly agentId: string; readonly taskId: string }
   | { readonly type: 'agent.ended'; readonly agentId: string; readonly state: AgentEndState }
   | { readonly type: 'agents.close' }
-  | { readonly type: 'task.state'; readonly taskId: string; readonly state: 'running' | 'waiting' }
+  | {
+      readonly type: 'task.state';
+      readonly taskId: string;
+      readonly state: 'running' | 'waiting';
+      readonly atMs: number;
+    }
   | {
       readonly type: 'task.settled';
       readonly taskId: string;
@@ -42,6 +48,7 @@ export type Fact =
       readonly atMs: number;
     }
   | { readonly type: 'task.stale'; readonly taskId: string; readonly requestId: string }
+  | { readonly type: 'task.fresh'; readonly taskId: string }
   | {
       readonly type: 'task.completion_refused';
       readonly taskId: string;
@@ -80,6 +87,12 @@ function withTime<M extends AnyStateMachine>(machine: M, now: () => number): M {
   return machine.provide({ delays } as Parameters<M['provide']>[0]) as M;
 }
 
+/** When what a task hears of happened. */
+function instantOf(event: TaskEvent): number {
+  if ('atMs' in event) return event.atMs;
+  return event.type === 'request.open' ? event.request.openedAtMs : 0;
+}
+
 export type Charts = ReturnType<typeof createCharts>;
 
 /** Provides every machine, children included, for one session. */
@@ -97,8 +110,8 @@ export function createCharts({ record, now, find }: ChartPorts) {
     taskMachine.provide({
       actors: { request },
       actions: {
-        recordState: ({ context }, { state }) =>
-          record({ type: 'task.state', taskId: context.taskId, state }),
+        recordState: ({ context, event }, { state }) =>
+          record({ type: 'task.state', taskId: context.taskId, state, atMs: instantOf(event) }),
         recordSettled: ({ context }) => {
           if (context.outcome === null) return;
           const { taskId, agentId, outcome } = context;
@@ -114,6 +127,7 @@ export function createCharts({ record, now, find }: ChartPorts) {
           if (oldest === undefined) return;
           record({ type: 'task.stale', taskId: context.taskId, requestId: oldest.requestId });
         },
+        recordFresh: ({ context }) => record({ type: 'task.fresh', taskId: context.taskId }),
         refuseCompletion: ({ context }) => {
           const { taskId, requests } = context;
           record({ type: 'task.completion_refused', taskId, requests });
@@ -190,5 +204,5 @@ export function createCharts({ record, now, find }: ChartPorts) {
       },
     },
   });
-  return { session, agent, watcher, request };
+  return { session, agent, task, watcher, request };
 }

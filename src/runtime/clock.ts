@@ -113,6 +113,9 @@ export function createActorClock(startMs: number): ActorClock {
 /** Longest delay a Node timer keeps; beyond it `setTimeout` would fire at once. */
 const longestDelayMs = 2 ** 31 - 1;
 
+/** How long what is due but could not be done (a full disk) waits for the next try. */
+const retryAfterMs = 1_000;
+
 export interface ClockDriver {
   /** Arms the one real timer for the clock's next instant; call it after each step. */
   arm(): void;
@@ -138,20 +141,22 @@ export function driveClock(options: {
     armedForMs = undefined;
   }
 
-  function arm(): void {
+  function arm(leastDelayMs = 0): void {
     const dueAtMs = options.clock.nextDueAtMs();
     if (dueAtMs === armedForMs) return;
     stop();
     if (dueAtMs === undefined) return;
     armedForMs = dueAtMs;
-    const delayMs = Math.min(Math.max(0, dueAtMs - options.wall()), longestDelayMs);
+    const delayMs = Math.min(Math.max(leastDelayMs, dueAtMs - options.wall()), longestDelayMs);
     timer = setTimeout(() => {
       armedForMs = undefined;
-      if (dueAtMs <= options.wall()) options.onDue();
-      arm();
+      const isDue = dueAtMs <= options.wall();
+      if (isDue) options.onDue();
+      const isLeft = isDue && options.clock.nextDueAtMs() === dueAtMs;
+      arm(isLeft ? retryAfterMs : 0);
     }, delayMs);
     timer.unref();
   }
 
-  return { arm, stop };
+  return { arm: () => arm(), stop };
 }

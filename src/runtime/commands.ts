@@ -8,6 +8,7 @@ import { ConfigError, HostError, TaskError } from '../errors.ts';
 import type { Placement } from '../hosts/host.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import {
+  refuseClosedSession,
   refuseFullInbox,
   refuseTooLong,
   routeUtterance,
@@ -37,9 +38,7 @@ export interface SpawnCommand {
 export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
   const { herd, draft, nowMs } = frame;
   const { definition, label } = command;
-  if (!herd.session.getSnapshot().matches('open')) {
-    throw new ConfigError('session_closed', 'This session is closing; it takes no new agent.');
-  }
+  refuseClosedSession(frame);
   if (!labelPattern.test(label) || label.trim() === '') {
     throw new ConfigError(
       'invalid_label',
@@ -94,6 +93,7 @@ export interface DelegateCommand {
 export function delegateTask(frame: Frame, command: DelegateCommand): TaskRecord {
   const { herd, draft, nowMs } = frame;
   const { task: description, timeoutMs } = command;
+  refuseClosedSession(frame);
   const agentId = resolveTarget(herd, draft, command.target);
   const agent = draft.get('agent', agentId);
   const actor = herd.agent(agentId);
@@ -109,18 +109,20 @@ export function delegateTask(frame: Frame, command: DelegateCommand): TaskRecord
       `The timeout ${timeoutMs} ms is not a finite number above 0; leave it out for none.`,
     );
   }
-  refuseTooLong(description, herd.policy.maxContentCharacters);
+  refuseTooLong(description, herd.policy);
   refuseFullInbox(frame, agentId);
   const state = actor.getSnapshot();
   if (state.matches({ process: 'closing' })) {
     throw new HostError('agent_closed', `${nameOf(draft, agentId)} is being closed.`);
   }
   if (!state.matches({ slot: 'free' })) {
-    throw new TaskError(
-      'active_task',
-      `${nameOf(draft, agentId)} still has ${agent.taskId ?? 'a task'}; wait until it has settled, or spawn another agent.`,
-      { retryable: true, data: { agentId, taskId: agent.taskId } },
-    );
+    const why = state.matches({ slot: 'draining' })
+      ? 'is letting go of its last task; try again in a few seconds'
+      : `still has ${agent.taskId ?? 'a task'}; wait until it has settled, or spawn another agent`;
+    throw new TaskError('active_task', `${nameOf(draft, agentId)} ${why}.`, {
+      retryable: true,
+      data: { agentId, taskId: agent.taskId },
+    });
   }
   const timeout = timeoutMs ?? herd.policy.taskTimeoutMs;
   const task: TaskRecord = {
@@ -130,7 +132,7 @@ export function delegateTask(frame: Frame, command: DelegateCommand): TaskRecord
     state: 'created',
     states: [{ state: 'created', atMs: nowMs }],
     createdAtMs: nowMs,
-    deadlineAtMs: timeout === null ? null : nowMs + timeout,
+    deadlineAtMs: timeout === null ? null : Math.round(nowMs + timeout),
     messageId: herd.ids.messageId(nowMs),
     attempts: [{ launch: agent.launch, startedAtMs: nowMs }],
     stale: false,
@@ -205,16 +207,16 @@ export function sayAsShepherd(
  * @throws ConfigError `invalid_argument` for none or repeated ids; TaskError `unknown_task`.
  */
 export function watchTasks(frame: Frame, ids: readonly string[]): WatchResult {
-  const { herd, draft, nowMs } = frame;
+  const { herd } = frame;
   if (ids.length === 0 || new Set(ids).size < ids.length) {
     throw new ConfigError('invalid_argument', 'Watch one or more task ids, each once.', {
       data: { ids },
     });
   }
+  refuseClosedSession(frame);
   const tasks = ids.map((id) => knownTask(frame, id));
   const pending = tasks.filter((task) => task.result === undefined).map((task) => task.id);
   const watcherId = herd.ids.watchId();
-  draft.put('watcher', { id: watcherId, taskIds: ids, createdAtMs: nowMs });
   if (pending.length > 0) {
     frame.send(herd.session, {
       type: 'watcher.open',
@@ -238,7 +240,7 @@ function knownTask(frame: Frame, id: string): TaskRecord {
   );
 }
 
-/** Begins to end an agent; nothing for one that has ended or is being ended. */
+/** Begins to end an agent, or tries it once more; nothing for one that has ended. */
 export function closeAgent(frame: Frame, agentId: string): void {
   const actor = frame.herd.agent(agentId);
   if (actor !== undefined) frame.send(actor, { type: 'agent.close', atMs: frame.nowMs });

@@ -8,12 +8,13 @@
  * CV2. With `replyTo` and `expectsReply` the answer comes first, then the counter-question.
  * CV3. A question that carries a task's id is required by that task, whoever asks.
  */
-import { HostError, MailboxError, TaskError } from '../errors.ts';
+import { ConfigError, HostError, MailboxError, TaskError } from '../errors.ts';
 import { SHEPHERD_ID } from '../ids.ts';
-import { toQuestionEvent, toReplyEvent } from '../mailbox/adapter.ts';
+import { toQuestionEvent, toReplyEvent, toStartedEvent } from '../mailbox/adapter.ts';
 import type { Delivery, EnvelopeDraft } from '../mailbox/envelope.ts';
 import type { Frame } from './herd.ts';
 import { sendIncoming } from './notices.ts';
+import type { Policy } from './policy.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
 import { nameOf, refuseWaitCycle, resolveTarget } from './router.ts';
 
@@ -48,7 +49,8 @@ export interface Routed {
 export function routeUtterance(frame: Frame, said: Utterance): Routed {
   const { herd, draft } = frame;
   const targetId = resolveTarget(herd, draft, said.target);
-  refuseTooLong(said.content, herd.policy.maxContentCharacters);
+  refuseClosing(frame, targetId);
+  refuseTooLong(said.content, herd.policy);
   refuseFullInbox(frame, targetId);
   const answered = said.replyTo === undefined ? undefined : checkReply(frame, said, targetId);
   const required = said.expectsReply ? checkQuestion(frame, said, targetId, answered) : undefined;
@@ -72,8 +74,46 @@ export function routeUtterance(frame: Frame, said: Utterance): Routed {
   return { targetId, deadlineAtMs };
 }
 
+/** @throws HostError `agent_closed` for an agent that is being closed; ConfigError `session_closed`. */
+function refuseClosing(frame: Frame, targetId: string): void {
+  refuseClosedSession(frame);
+  const agent = frame.herd.agent(targetId);
+  if (agent?.getSnapshot().matches({ process: 'closing' }) !== true) return;
+  throw new HostError('agent_closed', `${nameOf(frame.draft, targetId)} is being closed.`, {
+    data: { agentId: targetId },
+  });
+}
+
+/** @throws ConfigError `session_closed` when the session takes nothing new. */
+export function refuseClosedSession(frame: Frame): void {
+  if (frame.herd.session.getSnapshot().matches('open')) return;
+  throw new ConfigError('session_closed', 'This session is closing; it takes nothing new.');
+}
+
+/** What an envelope may need besides its text. */
+const envelopeOverheadBytes = 2_048;
+
+/**
+ * @throws MailboxError `message_too_large` for more characters (code points) than are taken, or for a
+ * text that does not fit an envelope when it is encoded.
+ */
+export function refuseTooLong(
+  text: string,
+  policy: Pick<Policy, 'maxContentCharacters' | 'maxEnvelopeBytes'>,
+): void {
+  refuseTooManyCharacters(text, policy.maxContentCharacters);
+  const bytes = Buffer.byteLength(JSON.stringify(text));
+  const maxBytes = policy.maxEnvelopeBytes - envelopeOverheadBytes;
+  if (bytes <= maxBytes) return;
+  throw new MailboxError(
+    'message_too_large',
+    `The text has ${bytes} bytes; at most ${maxBytes} fit into an envelope. Write it to a file and name the file.`,
+    { data: { bytes, maxBytes } },
+  );
+}
+
 /** @throws MailboxError `message_too_large`; lengths are counted in characters (code points). */
-export function refuseTooLong(text: string, maxCharacters: number): void {
+export function refuseTooManyCharacters(text: string, maxCharacters: number): void {
   // A string has at least half as many code points as units: only long ones need counting.
   if (text.length <= maxCharacters) return;
   const { length } = Array.from(text);
@@ -180,14 +220,19 @@ function checkQuestion(
     );
   }
   if (task !== undefined) {
-    const owners = said.senderId === SHEPHERD_ID ? [targetId] : [said.senderId];
-    if (!owners.includes(task.agentId)) {
+    if (task.agentId !== said.senderId && task.agentId !== targetId) {
       throw new TaskError(
         'task_agent_mismatch',
-        `${task.id} belongs to ${nameOf(frame.draft, task.agentId)}; a question can be required by the task of ` +
-          `${said.senderId === SHEPHERD_ID ? 'the agent you ask' : 'your own'} only.`,
+        `${task.id} belongs to ${nameOf(frame.draft, task.agentId)}; a question is required by the task of ` +
+          'who asks or of who is asked, by no other.',
         { data: { taskId: task.id, agentId: task.agentId } },
       );
+    }
+    if (task.agentId !== said.senderId && task.state === 'created') {
+      throw new TaskError('invalid_task', `${task.id} has not reached its agent yet; ask again.`, {
+        retryable: true,
+        data: { taskId: task.id },
+      });
     }
   }
   refuseWaitCycle(frame, {
@@ -265,7 +310,7 @@ function openRequest(
     draft.change('task', task.id, { requestIds: [...task.requestIds, request.requestId] });
     const actor = herd.task(task.agentId, task.id);
     if (actor === undefined) throw new TaskError('internal_error', `No actor of ${task.id}.`);
-    frame.send(actor, { type: 'task.started', atMs: said.createdAtMs });
+    if (said.senderId === task.agentId) frame.send(actor, toStartedEvent(said.createdAtMs));
     frame.send(actor, event);
   } else if (said.senderId === SHEPHERD_ID) {
     frame.send(herd.session, event);

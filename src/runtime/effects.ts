@@ -3,9 +3,11 @@
  *
  * EF1. In order for each target, one at a time; a failing one holds those behind it.
  * EF2. An effect stays in the store until a step has confirmed it: a crash repeats it.
- * EF3. Repeating is harmless: a launch is found again by its id, an envelope by its message id, a
+ * EF3. One that was refused because the session ended stays, for whoever opens it next.
+ * EF4. Repeating is harmless: a launch is found again by its id, an envelope by its message id, a
  *      notice by its own.
  */
+import { ShepherdError } from '../errors.ts';
 import type { Effect } from './records.ts';
 import { isRetryable, type EffectOutcome } from './outcomes.ts';
 
@@ -20,8 +22,8 @@ export interface EffectPorts {
 export interface EffectQueue {
   /** Begins effects that a commit has made final. */
   add(effects: readonly Effect[]): void;
-  /** Resolves when nothing is left to do; rejects never. */
-  idle(): Promise<void>;
+  /** Resolves when no place has anything left to do; rejects never. */
+  placesIdle(): Promise<void>;
   /** Stops before the next effect; what is left stays in the store. */
   stop(): void;
 }
@@ -38,8 +40,16 @@ function targetOf(effect: Effect): string {
     case 'end':
     case 'interrupt':
     case 'retire':
-      return `place/${effect.agentId}`;
+      return `${placePrefix}${effect.agentId}`;
   }
+}
+
+const placePrefix = 'place/';
+const isPlace = (target: string): boolean => target.startsWith(placePrefix);
+
+/** The parent's session ended before it took a notice: nobody has had it, and nobody refused it. */
+function isPostponed(outcome: EffectOutcome): boolean {
+  return !outcome.ok && ShepherdError.is(outcome.error) && outcome.error.code === 'session_closed';
 }
 
 /** How often a failing publish is tried before its failure is the outcome. */
@@ -52,8 +62,10 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
   const waiting = new Set<() => void>();
   let stopped = false;
 
+  const placesAreIdle = (): boolean => ![...lanes.keys()].some((target) => isPlace(target));
+
   function settleIdle(): void {
-    if (lanes.size > 0) return;
+    if (!placesAreIdle()) return;
     for (const resolve of waiting) resolve();
     waiting.clear();
   }
@@ -81,6 +93,11 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
   ): Promise<void> {
     const outcome = await pending;
     if (stopped) return;
+    if (isPostponed(outcome)) {
+      lanes.delete(target);
+      settleIdle();
+      return;
+    }
     finish(lane, effect, outcome);
     run(target, lane);
   }
@@ -122,8 +139,8 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
         }
       }
     },
-    idle: () =>
-      lanes.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve)),
+    placesIdle: () =>
+      placesAreIdle() ? Promise.resolve() : new Promise((resolve) => waiting.add(resolve)),
     stop() {
       stopped = true;
     },

@@ -8,17 +8,17 @@
  * G3. A listener that throws is cut off; the session goes on.
  */
 import type { InspectionEvent } from 'xstate';
-import { ShepherdError } from '../errors.ts';
+import { ConfigError, ShepherdError } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import type { IdMaker } from '../ids.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
 import { createActorClock, driveClock } from './clock.ts';
 import { createEffectQueue } from './effects.ts';
-import { containCrash, handleEnvelope, handleLateEnvelope } from './envelopes.ts';
+import { containCrash, handleEnvelope, handleLateEnvelope, refuseCrashed } from './envelopes.ts';
 import { applyFact } from './facts.ts';
 import { createHerd, type Frame, type Herd } from './herd.ts';
 import { openBoxes } from './launcher.ts';
-import { confirmEffect, handleExit, type EffectOutcome } from './outcomes.ts';
+import { confirmEffect, handleExit, noteDialog, type EffectOutcome } from './outcomes.ts';
 import type { Policy } from './policy.ts';
 import { createPump } from './pump.ts';
 import type { Effect } from './records.ts';
@@ -43,20 +43,25 @@ export interface EngineOptions {
 export interface Engine {
   readonly herd: Herd;
   /**
-   * Runs a command as a step, begins its effects, and tells how each went, except notices: those may
-   * take until the parent's turn has ended.
+   * Runs a command as a step, begins its effects, and tells how those of a type went. Notices may take
+   * until the parent's turn has ended.
    *
    * @throws what the command refused with; nothing has changed then.
    */
   command<T>(
     name: string,
     work: (frame: Frame) => T,
-  ): { readonly answer: T; readonly outcomes: readonly Promise<EffectOutcome>[] };
+  ): {
+    readonly answer: T;
+    readonly outcomesOf: (type: Effect['type']) => Promise<readonly EffectOutcome[]>;
+  };
   /** Runs a step that has no caller to be told: a crash is contained, a full disk is survived. */
   attempt(name: string, work: (frame: Frame) => void): void;
   /** Resolves with the first value that is not `undefined`, asked now and after each commit. */
   until<T>(read: () => T | undefined, signal?: AbortSignal): Promise<T>;
   on(listener: (change: Change) => void): () => void;
+  /** Resolves when nothing is being started or ended any more. */
+  placesIdle(): Promise<void>;
   /** Takes up what an earlier process left: boxes, places, and effects that were not confirmed. */
   resume(): Promise<void>;
   /** Ends timers, watches and actors; processes and files stay. Idempotent. */
@@ -101,7 +106,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   const effects = createEffectQueue({
-    perform: options.perform,
+    perform: (effect) => (effect.type === 'retire' ? retire(effect) : options.perform(effect)),
     confirm(effect, outcome) {
       attempt(`effect ${effect.type}`, (frame) => confirmEffect(frame, effect, outcome));
       outcomes.get(effect.id)?.(outcome);
@@ -109,14 +114,19 @@ export function createEngine(options: EngineOptions): Engine {
     },
   });
 
+  /** Reads the outbox of an ended agent once more before it is closed: what lies there is late. */
+  async function retire(effect: Effect): Promise<EffectOutcome> {
+    await Promise.resolve();
+    if (!stopped) pump.drain();
+    return options.perform(effect);
+  }
+
   const pump = createPump({
     mailbox,
     clock,
     wall,
     onEnvelope: handleMail,
-    onTimer: (due) => {
-      attempt('timer', (frame) => frame.fire(due));
-    },
+    onTimer: (due) => attempt('timer', (frame) => frame.fire(due)) !== 'unkept',
   });
   const driver = driveClock({ clock, wall, onDue: () => pump.run() });
 
@@ -150,8 +160,19 @@ export function createEngine(options: EngineOptions): Engine {
       step('crash', (frame) => containCrash(frame, actorId, error)).finish();
       return 'contained';
     } catch (second) {
-      if (ShepherdError.is(second)) return 'unkept';
-      throw second;
+      if (ShepherdError.is(second) && second.code === 'disk_error') return 'unkept';
+      // Even containing it failed: what was rolled back stays so, and the rest lives on.
+      return 'contained';
+    }
+  }
+
+  /** A command's refusal goes to its caller; a crash is contained first. */
+  function stepOfCommand<T>(name: string, work: (frame: Frame) => T) {
+    try {
+      return step(`command ${name}`, work);
+    } catch (error) {
+      if (!ShepherdError.is(error) || error.code === 'internal_error') contain(error);
+      throw error;
     }
   }
 
@@ -170,6 +191,9 @@ export function createEngine(options: EngineOptions): Engine {
       if (isHeard) handleEnvelope(frame, agent, envelope);
       else handleLateEnvelope(frame, agent, envelope);
     });
+    if (result === 'contained') {
+      attempt('envelope refused', (frame) => refuseCrashed(frame, agent, envelope));
+    }
     return result !== 'unkept';
   }
 
@@ -191,7 +215,6 @@ export function createEngine(options: EngineOptions): Engine {
             : [{ type: table, atMs, notice: found.notice }];
         }
         case 'message':
-        case 'watcher':
         case 'seen':
         case 'effect':
           return [];
@@ -208,10 +231,13 @@ export function createEngine(options: EngineOptions): Engine {
 
   const stopMail = mailbox.onMail(() => pump.run());
   const stopHost = host.watch((event) => {
-    if (event.type !== 'exited') return;
-    // What the child sent before it ended counts first (P1).
-    pump.run();
     const agentId = event.ref.launchId.slice(0, event.ref.launchId.lastIndexOf('.'));
+    if (event.type === 'dialog_cancelled') {
+      attempt('host dialog', (frame) => noteDialog(frame, agentId, event.title));
+      return;
+    }
+    // What the child sent before it ended counts first (P1).
+    pump.drain();
     attempt('host exited', (frame) => handleExit(frame, agentId, event.exit));
   });
   driver.arm();
@@ -219,19 +245,25 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     herd,
     command(name, work) {
-      const { answer, caused, finish: proceed } = step(`command ${name}`, work);
-      const promised = caused
-        .filter((effect) => effect.type !== 'notify')
-        .map(
-          (effect) =>
-            new Promise<EffectOutcome>((resolve) => {
-              outcomes.set(effect.id, resolve);
-            }),
-        );
+      if (stopped) throw sessionClosed();
+      // What came in or fell due before this call counts before it.
+      pump.run();
+      const { answer, caused, finish: proceed } = stepOfCommand(name, work);
+      const promised = caused.map((effect) => ({
+        type: effect.type,
+        outcome: new Promise<EffectOutcome>((resolve) => {
+          outcomes.set(effect.id, resolve);
+        }),
+      }));
       proceed();
-      return { answer, outcomes: promised };
+      return {
+        answer,
+        outcomesOf: (type) =>
+          Promise.all(promised.filter((one) => one.type === type).map(({ outcome }) => outcome)),
+      };
     },
     attempt,
+    placesIdle: () => effects.placesIdle(),
     until(read, signal) {
       return new Promise((resolve, reject) => {
         const stop = () => {
@@ -265,13 +297,18 @@ export function createEngine(options: EngineOptions): Engine {
       return () => listeners.delete(own);
     },
     async resume() {
+      if (!herd.session.getSnapshot().matches('open')) {
+        attempt('session reopened', (frame) =>
+          frame.send(herd.session, { type: 'session.reopened' }),
+        );
+      }
       for (const actor of herd.agents()) {
         const agent = store.get('agent', actor.id);
         if (agent?.place === undefined) continue;
         openBoxes({ agent, mailbox, launchDir: agent.place.launchDir });
         const found = await host.adopt(agent.place);
         if (found.presence !== 'gone' && found.presence !== 'dead') continue;
-        pump.run();
+        pump.drain();
         const exit = found.exit ?? { code: null, signal: null, atMs: wall(), output: '' };
         attempt('host exited', (frame) => handleExit(frame, agent.id, exit));
       }
@@ -282,10 +319,16 @@ export function createEngine(options: EngineOptions): Engine {
       if (stopped) return;
       stopped = true;
       effects.stop();
+      for (const resolve of outcomes.values()) resolve({ ok: false, error: sessionClosed() });
+      outcomes.clear();
       driver.stop();
       stopMail();
       stopHost();
       herd.stop();
     },
   };
+}
+
+function sessionClosed(): ConfigError {
+  return new ConfigError('session_closed', 'This session is closed; open it again.');
 }

@@ -14,11 +14,11 @@ import {
 } from '../errors.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import { contentHash, type Envelope, type EnvelopeOf } from '../mailbox/envelope.ts';
-import { toAgentEvent, toTaskEvent } from '../mailbox/adapter.ts';
+import { toAgentEvent, toFailureEvent, toStartedEvent, toTaskEvent } from '../mailbox/adapter.ts';
 import {
   activeTaskId,
   keepLate,
-  refuseTooLong,
+  refuseTooManyCharacters,
   routeUtterance,
   type Utterance,
 } from './conversation.ts';
@@ -58,9 +58,16 @@ export function handleEnvelope(frame: Frame, agent: AgentRecord, envelope: Envel
 /** Any envelope of the owner about its task proves that the task has reached it. */
 function proveStarted(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
   const own = activeTaskId(frame, agent.id);
-  if (own === undefined || !('taskId' in envelope) || envelope.taskId !== own) return;
+  if (own === undefined || !isAbout(envelope, own)) return;
   const task = frame.herd.task(agent.id, own);
-  if (task !== undefined) frame.send(task, { type: 'task.started', atMs: frame.nowMs });
+  if (task !== undefined) frame.send(task, toStartedEvent(frame.nowMs));
+}
+
+/** A `task_done` that names no task is about the one that its sender has. */
+function isAbout(envelope: Envelope, taskId: string): boolean {
+  if (!('taskId' in envelope) || envelope.taskId === undefined)
+    return envelope.kind === 'task_done';
+  return envelope.taskId === taskId;
 }
 
 function act(frame: Frame, agent: AgentRecord, envelope: Envelope): VerdictBody | undefined {
@@ -203,7 +210,7 @@ function finishTask(
   }
   const actor = herd.task(agent.id, task.id);
   if (task.result !== undefined || actor === undefined) return answerRepeat(frame, task, envelope);
-  refuseTooLong(envelope.summary ?? '', herd.policy.maxSummaryCharacters);
+  refuseTooManyCharacters(envelope.summary ?? '', herd.policy.maxSummaryCharacters);
   frame.draft.put('task', withLastWord(task, envelope));
   frame.send(actor, toTaskEvent(envelope));
   const [refused] = frame.refusals;
@@ -212,10 +219,10 @@ function finishTask(
     throw refused;
   }
   const settled = draft.get('task', task.id)?.result;
-  return {
-    ok: true,
-    data: { taskId: task.id, status: settled?.status ?? envelope.status, accepted: true },
-  };
+  if (settled === undefined) {
+    throw new TaskError('internal_error', `${task.id} took no notice; nothing changed.`);
+  }
+  return { ok: true, data: { taskId: task.id, status: settled.status, accepted: true } };
 }
 
 /** The task's record with its owner's last word on it. */
@@ -307,7 +314,7 @@ function sayHello(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'hello'
 
 /** Observations move the process region; only a provider that gave up reaches the task. */
 function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime'>): void {
-  const { herd, draft, nowMs } = frame;
+  const { herd, draft } = frame;
   const actor = herd.agent(agent.id);
   if (actor === undefined) return;
   if (envelope.evidence !== undefined) {
@@ -317,16 +324,18 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
   if (taskId !== undefined && envelope.content !== undefined) {
     draft.change('task', taskId, { text: envelope.content });
   }
-  if (envelope.event === 'provider_gave_up') {
-    const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
-    draft.change('agent', agent.id, { error });
-    const task = taskId === undefined ? undefined : herd.task(agent.id, taskId);
-    if (task !== undefined && taskId !== undefined) {
-      draft.change('task', taskId, { error });
-      frame.send(task, { type: 'provider.gave_up', atMs: nowMs });
-    }
-  }
+  // The agent first: its turn is over, so that no later one is stopped for the task's sake.
   frame.send(actor, toAgentEvent(envelope));
+  if (envelope.event !== 'provider_gave_up') return;
+  const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
+  const task = taskId === undefined ? undefined : herd.task(agent.id, taskId);
+  if (task === undefined || taskId === undefined) {
+    sendPassiveNotice(frame, `${nameOf(draft, agent.id)}: ${error}`, { agentId: agent.id });
+    return;
+  }
+  if (task.getSnapshot().matches({ open: 'created' })) return;
+  draft.change('task', taskId, { error });
+  frame.send(task, toFailureEvent(envelope));
 }
 
 function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'receipt'>): void {
@@ -356,6 +365,17 @@ export function handleLateEnvelope(frame: Frame, agent: AgentRecord, envelope: E
     fromId: agent.id,
     text: `${envelope.status}: ${envelope.content ?? envelope.summary ?? ''}`,
   });
+}
+
+/** Answers an envelope whose handling failed and was rolled back; it is not tried again (EN2). */
+export function refuseCrashed(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
+  const { kind, messageId } = envelope;
+  const error = new TaskError('internal_error', 'Handling it failed; it changed nothing.');
+  const verdict = refusal(error);
+  frame.draft.put('seen', { id: messageId, hash: contentHash(envelope), verdict });
+  if (kind === 'message' || kind === 'reply' || kind === 'task_done' || kind === 'roster') {
+    sendVerdict(frame, agent, envelope, verdict);
+  }
 }
 
 /** The step that follows a chart's crash: what the actor owned fails, the rest lives on. */

@@ -17,6 +17,7 @@ import {
 } from './notices.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
 import { nameOf } from './router.ts';
+import { describeAgentError } from './views.ts';
 import type { AgentState, TaskResult, TerminalState } from './shepherd.ts';
 
 /** Applies one fact to the running step. */
@@ -45,7 +46,7 @@ export function applyFact(frame: Frame, fact: Fact): void {
     case 'task.state': {
       const task = draft.get('task', fact.taskId);
       if (task === undefined) return;
-      const states = [...task.states, { state: fact.state, atMs: nowMs }];
+      const states = [...task.states, { state: fact.state, atMs: notBefore(task, fact.atMs) }];
       draft.put('task', { ...task, state: fact.state, states, stale: false });
       return;
     }
@@ -65,6 +66,9 @@ export function applyFact(frame: Frame, fact: Fact): void {
       sendStaleWait(frame, task, request);
       return;
     }
+    case 'task.fresh':
+      draft.change('task', fact.taskId, { stale: false });
+      return;
     case 'task.completion_refused':
       frame.refusals.push(completionRefused(frame, fact.taskId, fact.requests));
       return;
@@ -76,7 +80,10 @@ export function applyFact(frame: Frame, fact: Fact): void {
       const request = draft.get('request', requestId);
       if (request === undefined || outcome === null) return;
       draft.put('request', { ...request, state: outcome, settledAtMs: settledAtMs ?? nowMs });
-      if (outcome !== 'answered') tellAsker(frame, { ...request, state: outcome });
+      // An expiry that settles a task is told with the task.
+      const isToldWithTask = outcome === 'expired' && request.taskId !== null;
+      if (outcome !== 'answered' && !isToldWithTask)
+        tellAsker(frame, { ...request, state: outcome });
       return;
     }
     case 'request.reap':
@@ -106,19 +113,27 @@ function recordAgentState(frame: Frame, agentId: string, state: AgentState): voi
   const seconds = frame.herd.policy.spawnTimeoutMs / 1000;
   const error =
     state === 'failed'
-      ? (agent.error ?? `spawn_deadline: it did not say hello within ${seconds} s.`)
+      ? (agent.error ?? {
+          code: 'spawn_deadline' as const,
+          message: `It did not say hello within ${seconds} s.`,
+        })
       : agent.error;
   frame.draft.put('agent', { ...agent, state, ...(error === undefined ? {} : { error }) });
 }
 
-/** Tells the child that its task is over and stops the turn that still works on it. */
+/**
+ * Tells the child that its task is over. The child stops the turn that still works on it, and only
+ * that: a turn spent on somebody's question goes on. One that does not let go in time is bailed.
+ */
 function releaseTask(frame: Frame, agentId: string, taskId: string): void {
   const { herd, draft, nowMs } = frame;
-  const agent = herd.agent(agentId)?.getSnapshot();
+  const actor = herd.agent(agentId);
   const result = draft.get('task', taskId)?.result;
-  if (agent === undefined || result === undefined || !agent.hasTag('ready')) return;
-  if (agent.matches({ process: { ready: 'working' } })) {
-    frame.effect({ type: 'interrupt', agentId });
+  if (actor === undefined || result === undefined) return;
+  const agent = actor.getSnapshot();
+  if (!agent.hasTag('ready') && !agent.matches({ process: 'starting' })) return;
+  if (agent.matches({ slot: 'draining' })) {
+    frame.send(actor, { type: 'release.told', atMs: nowMs });
   }
   frame.effect({
     type: 'publish',
@@ -178,7 +193,9 @@ function describeCause(frame: Frame, task: TaskRecord, outcome: TaskOutcome): st
     case 'agent_closed':
       return `agent_closed: ${who} was closed.`;
     case 'agent_lost':
-      return agent?.error ?? `agent_lost: ${who} ended without settling the task.`;
+      return agent?.error === undefined
+        ? `agent_lost: ${who} ended without settling the task.`
+        : describeAgentError(agent.error);
     case 'publish_failed':
       return 'publish_failed: the task could not be put into the inbox.';
     case 'provider_gave_up':
@@ -186,6 +203,11 @@ function describeCause(frame: Frame, task: TaskRecord, outcome: TaskOutcome): st
     case 'actor_crashed':
       return 'internal_error: an actor of this task failed.';
   }
+}
+
+/** Instants of states never run backwards, although the clocks of two senders may differ. */
+function notBefore(task: TaskRecord, atMs: number): number {
+  return Math.max(atMs, task.states.at(-1)?.atMs ?? 0);
 }
 
 /** A count that began anew (a fresh child) stands as it is. */
@@ -229,7 +251,7 @@ function settleTask(frame: Frame, taskId: string, outcome: TaskOutcome): void {
   draft.put('task', {
     ...task,
     state: outcome.status,
-    states: [...task.states, { state: outcome.status, atMs: outcome.atMs }],
+    states: [...task.states, { state: outcome.status, atMs: notBefore(task, outcome.atMs) }],
     cause: outcome.cause,
     stale: false,
     result,

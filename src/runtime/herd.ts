@@ -205,7 +205,8 @@ export function createHerd(options: HerdOptions): Herd {
       }
       return;
     }
-    for (const id of touched) {
+    // A copy: to discard an actor touches the session.
+    for (const id of Array.from(touched)) {
       discard(id);
       const snapshot = store.snapshot(id);
       if (snapshot !== undefined) restore(id, snapshot);

@@ -31,15 +31,27 @@ export function confirmEffect(frame: Frame, effect: Effect, outcome: EffectOutco
     case 'publish':
       confirmPublish(frame, effect, outcome);
       return;
-    case 'notify': {
-      const record = draft.get('notice', effect.noticeId);
-      if (record !== undefined) draft.put('notice', { ...record, delivered: outcome.ok });
+    case 'notify':
+      confirmNotice(frame, effect.noticeId, outcome);
       return;
-    }
     case 'interrupt':
     case 'retire':
       return;
   }
+}
+
+/** A notice that Pi would not take is a dead letter; the Shepherd is told of it once. */
+function confirmNotice(frame: Frame, noticeId: string, outcome: EffectOutcome): void {
+  const { draft } = frame;
+  const record = draft.get('notice', noticeId);
+  if (record === undefined) return;
+  draft.put('notice', { ...record, delivered: outcome.ok });
+  if (outcome.ok || record.notice.kind === 'shepherd.notice') return;
+  sendPassiveNotice(
+    frame,
+    `${record.notice.kind} ${noticeId} could not be shown: ${describeError(outcome.error)}`,
+    { noticeId, kind: record.notice.kind },
+  );
 }
 
 function confirmLaunch(frame: Frame, agentId: string, outcome: EffectOutcome): void {
@@ -48,7 +60,12 @@ function confirmLaunch(frame: Frame, agentId: string, outcome: EffectOutcome): v
     if (outcome.place !== undefined) draft.change('agent', agentId, { place: outcome.place });
     return;
   }
-  draft.change('agent', agentId, { error: describeError(outcome.error) });
+  const message = messageOf(outcome.error);
+  const code =
+    ShepherdError.is(outcome.error) && outcome.error.code === 'host_unavailable'
+      ? 'host_unavailable'
+      : 'launch_failed';
+  draft.change('agent', agentId, { error: { code, message } });
   const actor = herd.agent(agentId);
   if (actor !== undefined) frame.send(actor, { type: 'launch.failed', atMs: nowMs });
 }
@@ -56,13 +73,17 @@ function confirmLaunch(frame: Frame, agentId: string, outcome: EffectOutcome): v
 function confirmEnd(frame: Frame, agentId: string, outcome: EffectOutcome): void {
   const { herd, draft, nowMs } = frame;
   const actor = herd.agent(agentId);
-  if (actor === undefined) return;
   if (outcome.ok && outcome.closed !== 'unconfirmed') {
-    frame.send(actor, { type: 'process.exited', atMs: nowMs });
+    if (actor !== undefined) frame.send(actor, { type: 'process.exited', atMs: nowMs });
     return;
   }
   const reason = outcome.ok ? 'a process may be left' : describeError(outcome.error);
-  draft.change('agent', agentId, { error: `close_unconfirmed: ${reason}` });
+  const error = {
+    code: 'close_unconfirmed',
+    message: `${nameOf(draft, agentId)}: ${reason}`,
+  } as const;
+  draft.change('agent', agentId, { error });
+  sendPassiveNotice(frame, `${error.code}: ${error.message}`, { agentId });
 }
 
 function confirmPublish(
@@ -124,8 +145,12 @@ export function handleExit(frame: Frame, agentId: string, exit: ProcessExit): vo
   // While closing, the end of the whole process group decides, which the host verifies.
   if (actor.getSnapshot().matches({ process: 'closing' })) return;
   const code = actor.getSnapshot().hasTag('ready') ? 'agent_lost' : 'launch_failed';
-  draft.change('agent', agentId, { error: `${code}: ${describeExit(exit)}` });
+  draft.change('agent', agentId, { error: { code, message: describeExit(exit) } });
   frame.send(actor, { type: 'process.exited', atMs: nowMs });
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function describeExit(exit: ProcessExit): string {
@@ -142,4 +167,17 @@ function describeExit(exit: ProcessExit): string {
 /** True for a failure that the same effect may get over by itself. */
 export function isRetryable(error: unknown): boolean {
   return ShepherdError.is(error) && error.retryable;
+}
+
+/** A child asked a person something, nobody answered, and its runner has cancelled the question. */
+export function noteDialog(frame: Frame, agentId: string, title: string): void {
+  const name = nameOf(frame.draft, agentId);
+  sendPassiveNotice(
+    frame,
+    `${name} asked a person “${title}”; nobody answered, it was cancelled.`,
+    {
+      agentId,
+      title,
+    },
+  );
 }

@@ -14,6 +14,7 @@ export interface Policy {
   readonly coalesceMs: number;
   readonly maxContentCharacters: number;
   readonly maxSummaryCharacters: number;
+  readonly maxEnvelopeBytes: number;
   readonly maxUnread: number;
 }
 
@@ -27,5 +28,6 @@ export const defaultPolicy: Policy = {
   coalesceMs: 25,
   maxContentCharacters: 50_000,
   maxSummaryCharacters: 8_000,
+  maxEnvelopeBytes: 65_536,
   maxUnread: 1_000,
 };

@@ -6,6 +6,7 @@
  * P2. Mail is acked only after its step is committed; what could not be kept comes again, in order.
  * P3. One poison input is contained and acked; the rest flows.
  */
+import { ShepherdError } from '../errors.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
 import type { ActorClock, DueTimer } from './clock.ts';
 
@@ -19,12 +20,15 @@ export interface PumpPorts {
    * comes again.
    */
   readonly onEnvelope: (claimed: Claimed) => boolean;
-  readonly onTimer: (due: DueTimer) => void;
+  /** Fires one timer; false when nothing could be kept: it is due again. */
+  readonly onTimer: (due: DueTimer) => boolean;
 }
 
 export interface Pump {
   /** Handles all that has come in by now. Safe to call at any time; never re-enters itself. */
   run(): void;
+  /** Like `run`, but reads every outbox, also those without a hint of mail. */
+  drain(): void;
 }
 
 /** Creates the pump of one session. */
@@ -32,18 +36,32 @@ export function createPump(ports: PumpPorts): Pump {
   const { mailbox, clock, wall } = ports;
   let running = false;
   let again = false;
+  let readAll = false;
 
-  function fireUntil(atMs: number): void {
+  /** False when a timer could not be kept: the disk, and trying on would never end. */
+  function fireUntil(atMs: number): boolean {
     for (let due = clock.takeDue(atMs); due !== undefined; due = clock.takeDue(atMs)) {
-      ports.onTimer(due);
+      if (!ports.onTimer(due)) return false;
+    }
+    return true;
+  }
+
+  /** What cannot be acked now comes again, and is then known as a repeat. */
+  function ack(mail: Claimed): void {
+    try {
+      mailbox.ack(mail);
+    } catch (error) {
+      if (!ShepherdError.is(error)) throw error;
     }
   }
 
   function round(): void {
     const nowMs = wall();
     const timersDue = (clock.nextDueAtMs() ?? Infinity) <= nowMs;
-    const claimed = mailbox.take({ all: timersDue });
+    const claimed = mailbox.take({ all: timersDue || readAll });
+    readAll = false;
     const held = new Set<string>();
+    let isKept = true;
     for (const mail of claimed) {
       if (held.has(mail.from.agentId)) {
         mailbox.retry(mail);
@@ -51,8 +69,8 @@ export function createPump(ports: PumpPorts): Pump {
       }
       // A sender's clock that runs ahead does not make its mail late.
       const sentAtMs = Math.min(mail.envelope.createdAt, nowMs);
-      if (timersDue) fireUntil(sentAtMs - 1);
-      if (ports.onEnvelope(mail)) mailbox.ack(mail);
+      if (timersDue && isKept) isKept = fireUntil(sentAtMs - 1);
+      if (isKept && ports.onEnvelope(mail)) ack(mail);
       else {
         held.add(mail.from.agentId);
         mailbox.retry(mail);
@@ -61,19 +79,25 @@ export function createPump(ports: PumpPorts): Pump {
     if (timersDue && held.size === 0) fireUntil(nowMs);
   }
 
-  return {
-    run() {
-      again = true;
-      if (running) return;
-      running = true;
-      try {
-        while (again) {
-          again = false;
-          round();
-        }
-      } finally {
-        running = false;
+  function run(): void {
+    again = true;
+    if (running) return;
+    running = true;
+    try {
+      while (again) {
+        again = false;
+        round();
       }
+    } finally {
+      running = false;
+    }
+  }
+
+  return {
+    run,
+    drain() {
+      readAll = true;
+      run();
     },
   };
 }

@@ -6,6 +6,7 @@
  */
 import type { AgentInput, TaskCause } from '../../machines/index.ts';
 import type { AgentDefinition } from '../agents/definition.ts';
+import type { HostErrorCode } from '../errors.ts';
 import type { Placement, PlaceRef } from '../hosts/host.ts';
 import type { EnvelopeDraft, Evidence } from '../mailbox/envelope.ts';
 import type {
@@ -16,6 +17,11 @@ import type {
   TaskResult,
   TaskState,
 } from './shepherd.ts';
+
+export interface AgentError {
+  readonly code: HostErrorCode;
+  readonly message: string;
+}
 
 export interface AgentRecord {
   readonly id: string;
@@ -32,8 +38,8 @@ export interface AgentRecord {
   readonly endedAtMs?: number;
   readonly place?: PlaceRef;
   readonly pid?: number;
-  /** `code: message` of what ended or hurt the agent. */
-  readonly error?: string;
+  /** What ended or hurt the agent. */
+  readonly error?: AgentError;
   /** Counted by the child since its launch. */
   readonly evidence: Evidence;
   /** The task that this agent has or had last. */
@@ -93,12 +99,6 @@ export interface MessageRecord {
   readonly error?: string;
 }
 
-export interface WatcherRecord {
-  readonly id: string;
-  readonly taskIds: readonly string[];
-  readonly createdAtMs: number;
-}
-
 export interface NoticeRecord {
   readonly id: string;
   readonly notice: Notice;
@@ -145,7 +145,6 @@ export interface Tables {
   task: TaskRecord;
   request: RequestRecord;
   message: MessageRecord;
-  watcher: WatcherRecord;
   notice: NoticeRecord;
   seen: SeenRecord;
   effect: Effect;

@@ -35,6 +35,9 @@ function listOf(agents: readonly AgentRecord[]): string {
     .join(', ');
 }
 
+/** Begins every agent's id, so it means nobody. */
+const commonPrefix = 'shepherd-agent-';
+
 /**
  * Resolves a target to `shepherd` or a live agent's id.
  *
@@ -61,7 +64,9 @@ export function resolveTarget(herd: Herd, reader: Reader, target: string): strin
     exact.length > 0
       ? exact
       : live.filter((agent) =>
-          [agent.id, ...namesOf(agent)].some((name) => target !== '' && name.startsWith(target)),
+          [agent.id.slice(commonPrefix.length), agent.id, ...namesOf(agent)].some(
+            (name) => !commonPrefix.startsWith(target) && name.startsWith(target),
+          ),
         );
   const [only] = candidates;
   if (only !== undefined && candidates.length === 1) return only.id;

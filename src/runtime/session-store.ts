@@ -15,9 +15,9 @@ const version = 1;
 
 const schema = `
   CREATE TABLE IF NOT EXISTS record (
-    kind TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, body TEXT NOT NULL,
-    PRIMARY KEY (kind, id)
-  ) WITHOUT ROWID;
+    seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, id TEXT NOT NULL, body TEXT NOT NULL,
+    UNIQUE (kind, id)
+  );
   CREATE TABLE IF NOT EXISTS snapshot (
     seq INTEGER PRIMARY KEY, actor TEXT NOT NULL UNIQUE, body TEXT NOT NULL
   );
@@ -76,8 +76,7 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
     get: db.prepare('SELECT body FROM record WHERE kind = ? AND id = ?'),
     all: db.prepare('SELECT body FROM record WHERE kind = ? ORDER BY seq'),
     put: db.prepare(
-      `INSERT INTO record (kind, id, seq, body)
-       VALUES (?, ?, (SELECT coalesce(max(seq), 0) FROM journal) + 1, ?)
+      `INSERT INTO record (kind, id, body) VALUES (?, ?, ?)
        ON CONFLICT (kind, id) DO UPDATE SET body = excluded.body`,
     ),
     remove: db.prepare('DELETE FROM record WHERE kind = ? AND id = ?'),

@@ -1,6 +1,6 @@
 /** What records look like from outside: the shapes of `shepherd.ts`, without secrets or places. */
 import { nameOf, type Reader } from './router.ts';
-import type { AgentRecord, RequestRecord, TaskRecord } from './records.ts';
+import type { AgentError, AgentRecord, RequestRecord, TaskRecord } from './records.ts';
 import type { AgentStatus, RequestView, TaskStatus } from './shepherd.ts';
 
 export function viewRequest(reader: Reader, request: RequestRecord): RequestView {
@@ -41,6 +41,10 @@ export function viewTask(reader: Reader, task: TaskRecord, nowMs: number): TaskS
   };
 }
 
+export function describeAgentError({ code, message }: AgentError): string {
+  return `${code}: ${message}`;
+}
+
 export function viewAgent(reader: Reader, agent: AgentRecord, nowMs: number): AgentStatus {
   const task = agent.taskId === undefined ? undefined : reader.get('task', agent.taskId);
   return {
@@ -52,6 +56,6 @@ export function viewAgent(reader: Reader, agent: AgentRecord, nowMs: number): Ag
     ...(task === undefined || task.result !== undefined
       ? {}
       : { task: viewTask(reader, task, nowMs) }),
-    ...(agent.error === undefined ? {} : { error: agent.error }),
+    ...(agent.error === undefined ? {} : { error: describeAgentError(agent.error) }),
   };
 }

@@ -1,10 +1,18 @@
 /** Bad input, typed by a model into real tools of a real Pi session; the herd goes on after each. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { call, lastId, startPiShepherd, type PiShepherd } from '../support/pi-shepherd.ts';
-import type { ModelStep } from '../support/scripted-model.ts';
+import type { ModelReply, ModelRequest } from '../support/scripted-model.ts';
 
 const unknownTask = 'shepherd-task-000000000000';
 const unknownAgent = 'shepherd-agent-000000000000';
+
+const one = (name: string, args: object): ModelReply => ({ toolCalls: [call(name, args)] });
+
+/** The watched task is the one that the delegate result named, not the invented one. */
+function lastTaskOfScout(request: ModelRequest): string {
+  const kept = request.messages.filter(({ text }) => !text.includes(unknownTask));
+  return lastId({ ...request, messages: kept }, 'task');
+}
 
 describe('refusals in a real Pi session', () => {
   let shepherd: PiShepherd;
@@ -12,15 +20,13 @@ describe('refusals in a real Pi session', () => {
   let completion: Readonly<Record<string, unknown>> | undefined;
 
   beforeAll(async () => {
-    const one = (name: string, args: object): ModelStep => ({ toolCalls: [call(name, args)] });
     shepherd = await startPiShepherd({
       shepherd: [
         one('shepherd_spawn', { agent: 'shcout', label: 'a' }),
         one('shepherd_delegate', { target: unknownAgent, task: 'x' }),
         one('shepherd_spawn', { agent: 'worker', label: 'gone' }),
-        (request) => one('shepherd_close', { id: lastId(request, 'agent') }) as never,
-        (request) =>
-          one('shepherd_delegate', { target: lastId(request, 'agent'), task: 'x' }) as never,
+        (request) => one('shepherd_close', { id: lastId(request, 'agent') }),
+        (request) => one('shepherd_delegate', { target: lastId(request, 'agent'), task: 'x' }),
         one('shepherd_spawn', { agent: 'scout', label: 'a:b' }),
         {
           toolCalls: [
@@ -33,7 +39,7 @@ describe('refusals in a real Pi session', () => {
         one('shepherd_delegate', { target: 'scout', task: 'and more' }),
         one('shepherd_status', { id: unknownTask }),
         one('shepherd_watch', { id: unknownTask }),
-        (request) => one('shepherd_watch', { id: lastTaskOfScout(request) }) as never,
+        (request) => one('shepherd_watch', { id: lastTaskOfScout(request) }),
         { text: 'I wait.' },
         { text: 'Noted.' },
       ],
@@ -55,12 +61,6 @@ describe('refusals in a real Pi session', () => {
     results = shepherd.results();
   }, 120_000);
   afterAll(() => shepherd.close());
-
-  /** The watched task is the one that the delegate result named, not the invented one. */
-  function lastTaskOfScout(request: Parameters<typeof lastId>[0]): string {
-    const kept = request.messages.filter(({ text }) => !text.includes(unknownTask));
-    return lastId({ ...request, messages: kept }, 'task');
-  }
 
   it.each([
     ['an unknown agent', 0, /^unknown_agent: .*scout/s],

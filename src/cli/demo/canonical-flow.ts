@@ -6,9 +6,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { HostError } from '../../errors.ts';
 import { resolvePi } from '../../hosts/pi-command.ts';
+import { packageInfo } from '../package-dir.ts';
 import { BARE_FLAGS, makeIsolatedPi, type IsolatedPi } from './isolated-pi.ts';
 import { startPiRpc, type PiRpc } from './pi-rpc.ts';
 import { countNotifications, findFaults, readOutcome, type DemoReport } from './report.ts';
@@ -31,9 +31,6 @@ export interface CanonicalFlow {
   /** Why `report.ok` is false. */
   readonly faults: readonly string[];
 }
-
-/** The package: Pi loads our extension from its manifest. */
-const packageDir = fileURLToPath(new URL('../../../', import.meta.url));
 
 const lookEveryMs = 100;
 
@@ -92,7 +89,7 @@ async function startShepherd(isolated: IsolatedPi, piSessionDir: string): Promis
   return startPiRpc({
     pi: resolvePi(),
     isolated,
-    args: ['--session-dir', piSessionDir, ...BARE_FLAGS, '-e', packageDir],
+    args: ['--session-dir', piSessionDir, ...BARE_FLAGS, '-e', packageInfo().dir],
   });
 }
 

@@ -10,9 +10,11 @@ import { readIdentity, type Identity } from '../../mailbox/capability.ts';
 const identityVariable = 'SHEEPFOLD_CHILD';
 
 const kept = Symbol.for('sheepfold.child');
+/** Set before the file is read: a child whose identity is broken still gets no parent tool. */
+const marked = Symbol.for('sheepfold.child.process');
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only this file writes the property
-const keeper = globalThis as { [kept]?: Identity };
+const keeper = globalThis as { [kept]?: Identity; [marked]?: true };
 
 /**
  * Takes this process's identity; undefined in a process that is no child.
@@ -24,11 +26,14 @@ const keeper = globalThis as { [kept]?: Identity };
 export function takeIdentity(): Identity | undefined {
   const path = process.env[identityVariable];
   delete process.env[identityVariable];
-  if (path !== undefined && path !== '') keeper[kept] = readIdentity(path);
+  if (path !== undefined && path !== '') {
+    keeper[marked] = true;
+    keeper[kept] = readIdentity(path);
+  }
   return keeper[kept];
 }
 
 /** Whether this process is a child, whichever of our extensions is loaded first. */
 export function isChildProcess(): boolean {
-  return keeper[kept] !== undefined || (process.env[identityVariable] ?? '') !== '';
+  return keeper[marked] === true || (process.env[identityVariable] ?? '') !== '';
 }

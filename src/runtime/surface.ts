@@ -1,0 +1,274 @@
+/**
+ * The public face of a session: calls become commands, records become views.
+ *
+ * Decides nothing: what a call may do is in `commands.ts`, what follows from it in the charts.
+ */
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import type { AgentDefinition } from '../agents/definition.ts';
+import {
+  ConfigError,
+  describeError,
+  HostError,
+  MailboxError,
+  ShepherdError,
+  TaskError,
+} from '../errors.ts';
+import type { AgentHost } from '../hosts/host.ts';
+import { SHEPHERD_ID } from '../ids.ts';
+import { closeAgent, delegateTask, sayAsShepherd, spawnAgent, watchTasks } from './commands.ts';
+import type { Engine } from './engine.ts';
+import type { EffectOutcome } from './outcomes.ts';
+import type { AgentRecord, TaskRecord } from './records.ts';
+import { nameOf, resolveTarget } from './router.ts';
+import type { Change, Shepherd, TaskStatus } from './shepherd.ts';
+import type { Store } from './store.ts';
+import { viewAgent, viewTask } from './views.ts';
+
+export interface SurfaceOptions {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly host: AgentHost;
+  readonly wall: () => number;
+  readonly sessionId: string;
+  readonly sessionDir: string;
+  readonly cwd: string;
+  readonly findDefinition: (name: string) => AgentDefinition;
+  readonly model: () => string | null;
+  readonly signal: AbortSignal | undefined;
+  /** Lets go of everything the session holds. */
+  readonly release: () => void;
+}
+
+/** How long `dispose` waits for the children to end; each has its own, shorter grace. */
+const disposeLimitMs = 15_000;
+
+/** Creates the public face of a session over its engine. */
+export function createSurface(surface: SurfaceOptions): Shepherd {
+  const { engine, store, host, wall } = surface;
+  const { herd } = engine;
+  const ended = new AbortController();
+  let disposing: Promise<void> | undefined;
+
+  /** Waits no longer than the session is open. */
+  function until<T>(read: () => T | undefined, signal?: AbortSignal): Promise<T> {
+    const signals = signal === undefined ? [ended.signal] : [ended.signal, signal];
+    return engine.until(read, AbortSignal.any(signals));
+  }
+
+  /** @throws ConfigError `session_closed` once the session has been let go. */
+  function refuseEnded(): void {
+    if (ended.signal.aborted) throw sessionClosed();
+  }
+
+  function agentRecord(target: string): AgentRecord {
+    refuseEnded();
+    const known = store.get('agent', target);
+    if (known !== undefined) return known;
+    const id = resolveTarget(herd, store, target);
+    const agent = store.get('agent', id);
+    if (agent !== undefined) return agent;
+    throw new MailboxError('invalid_target', `"${target}" is ${SHEPHERD_ID}, not an agent.`);
+  }
+
+  function taskRecord(taskId: string): TaskRecord {
+    refuseEnded();
+    const task = store.get('task', taskId);
+    if (task !== undefined) return task;
+    throw new TaskError('unknown_task', `There is no task ${taskId} in this session.`);
+  }
+
+  const viewOfTask = (task: TaskRecord): TaskStatus => viewTask(store, task, wall());
+
+  async function outputOf(agent: AgentRecord): Promise<string> {
+    if (agent.place === undefined) return '';
+    return host.read(agent.place, { lines: 40 }).catch(() => '');
+  }
+
+  /** The error of an agent that did not become ready, with what it printed. */
+  async function spawnError(agent: AgentRecord): Promise<HostError> {
+    const { code, message } = agent.error ?? {
+      code: 'agent_not_ready' as const,
+      message: `${nameOf(store, agent.id)} was closed before it was ready.`,
+    };
+    const output = code === 'spawn_deadline' ? await outputOf(agent) : '';
+    return new HostError(
+      code,
+      output.trim() === '' ? message : `${message} It printed:\n${output.trim()}`,
+      { data: { agentId: agent.id } },
+    );
+  }
+
+  async function close(target: string): Promise<{ readonly id: string }> {
+    const { id } = agentRecord(target);
+    const { outcomesOf } = engine.command('close', (frame) => closeAgent(frame, id));
+    for (const outcome of await outcomesOf('end')) {
+      if (outcome.ok && outcome.closed !== 'unconfirmed') continue;
+      if (!outcome.ok && isSessionClosed(outcome.error)) throw outcome.error;
+      const why = outcome.ok ? 'a process may be left' : describeError(outcome.error);
+      throw new HostError('close_unconfirmed', `${nameOf(store, id)}: ${why}; try it again.`, {
+        retryable: true,
+        data: { agentId: id },
+      });
+    }
+    return { id };
+  }
+
+  async function endSession(): Promise<void> {
+    try {
+      engine.command('session close', (frame) =>
+        frame.send(herd.session, { type: 'session.close', atMs: frame.nowMs }),
+      );
+      // Also of an agent that failed a moment ago a process may still be ending.
+      const limit = AbortSignal.timeout(disposeLimitMs);
+      await Promise.race([allEnded(), once(limit, 'abort')]);
+    } finally {
+      letGo();
+    }
+  }
+
+  async function allEnded(): Promise<void> {
+    await until(() => (herd.agents().length === 0 ? true : undefined));
+    await engine.placesIdle();
+  }
+
+  function letGo(): void {
+    ended.abort(sessionClosed());
+    surface.release();
+  }
+
+  surface.signal?.addEventListener('abort', () => {
+    disposing ??= Promise.resolve(letGo());
+  });
+
+  return {
+    sessionId: surface.sessionId,
+    sessionDir: surface.sessionDir,
+    async spawn({ agent: name, label, placement, cwd }, signal) {
+      signal?.throwIfAborted();
+      const definition = surface.findDefinition(name);
+      const { answer: agent } = engine.command('spawn', (frame) =>
+        spawnAgent(frame, {
+          definition,
+          label,
+          placement,
+          model: definition.model ?? surface.model(),
+          cwd: resolve(surface.cwd, cwd ?? '.'),
+        }),
+      );
+      const ready = until(() => {
+        const now = store.get('agent', agent.id);
+        return now === undefined || now.state === 'starting' ? undefined : now;
+      }, signal);
+      const now = await ready.catch(async (error: unknown) => {
+        await close(agent.id).catch(() => undefined);
+        throw error;
+      });
+      if (now.state !== 'idle' && now.state !== 'working') throw await spawnError(now);
+      return { id: agent.id, agent: name, label, model: agent.model };
+    },
+    async delegate({ target, task, timeoutMs }) {
+      const { answer, outcomesOf } = engine.command('delegate', (frame) =>
+        delegateTask(frame, { target, task, timeoutMs }),
+      );
+      await allDone(outcomesOf('publish'));
+      return { taskId: answer.id, agentId: answer.agentId, state: taskRecord(answer.id).state };
+    },
+    async message(said) {
+      const { answer, outcomesOf } = engine.command('message', (frame) =>
+        sayAsShepherd(frame, {
+          target: said.target,
+          content: said.message,
+          delivery: said.delivery ?? 'followUp',
+          taskId: said.taskId,
+          threadId: said.threadId,
+          replyTo: said.replyTo,
+          expectsReply: said.expectsReply ?? false,
+        }),
+      );
+      await allDone(outcomesOf('publish'));
+      const { messageId, targetId, deadlineAtMs } = answer;
+      const taskId = store.get('agent', targetId)?.taskId;
+      const task = taskId === undefined ? undefined : store.get('task', taskId);
+      return {
+        messageId,
+        accepted: true,
+        delivery: 'queued',
+        targetId,
+        ...(deadlineAtMs === undefined ? {} : { requestId: messageId, deadlineAtMs }),
+        ...(task === undefined ? {} : { targetTaskState: task.state }),
+      };
+    },
+    watch: (wanted) =>
+      engine.command('watch', (frame) =>
+        watchTasks(frame, typeof wanted === 'string' ? [wanted] : wanted),
+      ).answer,
+    status: (target) => viewAgent(store, agentRecord(target), wall()),
+    task: (taskId) => viewOfTask(taskRecord(taskId)),
+    agents() {
+      refuseEnded();
+      return store.all('agent').map((agent) => viewAgent(store, agent, wall()));
+    },
+    tasks() {
+      refuseEnded();
+      return store.all('task').map(viewOfTask);
+    },
+    async settled(taskId, signal) {
+      taskRecord(taskId);
+      return until(() => store.get('task', taskId)?.result, signal);
+    },
+    close,
+    async interrupt(target) {
+      const { id } = agentRecord(target);
+      const { outcomesOf } = engine.command('interrupt', (frame) =>
+        frame.effect({ type: 'interrupt', agentId: id }),
+      );
+      await allDone(outcomesOf('interrupt'));
+    },
+    async read(target, { lines = 40 } = {}) {
+      const agent = agentRecord(target);
+      if (agent.place === undefined) throw new HostError('not_found', `${agent.id} has no place.`);
+      return host.read(agent.place, { lines });
+    },
+    on: (listener) => engine.on(listener),
+    changes: () => streamChanges(engine, ended.signal),
+    dispose: () => (disposing ??= endSession()),
+  };
+}
+
+function sessionClosed(): ConfigError {
+  return new ConfigError('session_closed', 'This session is closed; open it again.');
+}
+
+const isSessionClosed = (error: unknown): boolean =>
+  ShepherdError.is(error) && error.code === 'session_closed';
+
+/** Throws the first failure among the effects of a command. */
+async function allDone(outcomes: Promise<readonly EffectOutcome[]>): Promise<void> {
+  for (const outcome of await outcomes) {
+    if (!outcome.ok) throw outcome.error;
+  }
+}
+
+/** Changes from now on, kept while their reader is busy, until `signal` ends them. */
+function streamChanges(engine: Engine, signal: AbortSignal): AsyncIterable<Change> {
+  const kept: Change[] = [];
+  const wake = new EventTarget();
+  const stop = engine.on((change) => {
+    kept.push(change);
+    wake.dispatchEvent(new Event('change'));
+  });
+
+  async function* read(): AsyncGenerator<Change> {
+    try {
+      while (!signal.aborted || kept.length > 0) {
+        const change = kept.shift();
+        if (change !== undefined) yield change;
+        else await once(wake, 'change', { signal }).catch(() => undefined);
+      }
+    } finally {
+      stop();
+    }
+  }
+  return read();
+}
