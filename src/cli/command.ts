@@ -3,7 +3,6 @@ import type { ParseArgsOptionsConfig } from 'node:util';
 
 export interface CommandContext {
   readonly values: Readonly<Record<string, unknown>>;
-  readonly positionals: readonly string[];
   /** Writes a line to standard output. */
   readonly out: (line: string) => void;
   /** Writes a line to standard error. */

@@ -24,7 +24,13 @@ async function help(): Promise<string> {
       return `  ${name.padEnd(12)} ${summary}`;
     }),
   );
-  return ['Usage: sheepfold <command> [options]', '', ...rows, '', 'Each takes --json.'].join('\n');
+  return [
+    'Usage: sheepfold <command> [options]',
+    '',
+    ...rows,
+    '',
+    'Each takes --json and --help; sheepfold --version prints the version.',
+  ].join('\n');
 }
 
 async function main(argv: readonly string[]): Promise<number> {
@@ -46,25 +52,50 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const command = await load();
   const aborting = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => aborting.abort(new Error(`ended by ${signal}`)));
   }
   const { values, positionals } = parse(name, command, rest);
-  return command.run({ values, positionals, out, err, signal: aborting.signal });
+  if (values['help'] === true) {
+    out(
+      `Usage: sheepfold ${name} [options]\n\n${command.summary}\n\nOptions: ${optionsOf(command)}`,
+    );
+    return 0;
+  }
+  if (positionals.length > 0) {
+    throw new ConfigError(
+      'invalid_argument',
+      `sheepfold ${name} takes no "${positionals.join(' ')}"; it takes ${optionsOf(command)}.`,
+    );
+  }
+  return command.run({ values, out, err, signal: aborting.signal });
 }
 
 function parse(name: string, command: Command, args: string[]) {
   try {
-    return parseArgs({ args, options: command.options, allowPositionals: true });
+    const options = { ...command.options, help: { type: 'boolean' } } as const;
+    return parseArgs({ args, options, allowPositionals: true });
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ConfigError('invalid_argument', `sheepfold ${name}: ${reason}`, { cause });
   }
 }
 
+function optionsOf(command: Command): string {
+  return [...Object.keys(command.options), 'help'].map((option) => `--${option}`).join(' ');
+}
+
+// A reader that has seen enough (`| head`) is no failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') err(`sheepfold: cannot write: ${error.message}`);
+  process.exitCode = error.code === 'EPIPE' ? 0 : 1;
+});
+
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
-  err(`sheepfold: ${describeError(error)}`);
+  // What a signal ends has ended what it started; the signal is the reason, not the abort.
+  const reason = error instanceof Error && error.name === 'AbortError' ? error.cause : error;
+  err(`sheepfold: ${describeError(reason)}`);
   process.exitCode = 1;
 }

@@ -9,8 +9,8 @@ import type { OpenShepherd } from './parent/session.ts';
 export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
   const agentDir = piAgentDir();
   const { settings, problems, sources } = readSettings(settingsFiles({ agentDir, cwd: ctx.cwd }));
-  for (const { path, message } of problems) ctx.ui.notify(`${path}: ${message}`, 'warning');
-  const { replyTimeoutMs, taskTimeoutMs, staleAfterMs } = toDurations(settings);
+  for (const { message } of problems) ctx.ui.notify(message, 'warning');
+  const { replyTimeoutMs, taskTimeoutMs, staleAfterMs, orphanGraceMs } = toDurations(settings);
   return createShepherd({
     cwd: ctx.cwd,
     sessionKey: ctx.sessionManager.getSessionId(),
@@ -21,6 +21,7 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
     // Its default leaves a project's own agents out; asking before they are used is not built yet.
     ...(sources.agentScope === 'default' ? {} : { agentScope: settings.agentScope }),
     includeBundledAgents: settings.includeBundledAgents,
+    orphanGraceMs,
     policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs },
   });
 };

@@ -17,7 +17,7 @@ import {
 } from './conversation.ts';
 import type { Frame } from './herd.ts';
 import type { AgentRecord, TaskRecord } from './records.ts';
-import { nameOf, resolveTarget } from './router.ts';
+import { excerpt, nameOf, resolveTarget } from './router.ts';
 import type { TaskResult, WatchResult } from './shepherd.ts';
 
 const labelPattern = /^[\p{L}\p{N} _.-]{1,64}$/u;
@@ -42,7 +42,14 @@ export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
   if (!labelPattern.test(label) || label.trim() === '') {
     throw new ConfigError(
       'invalid_label',
-      `The label "${label}" is not 1 to 64 letters, digits, spaces, "_", "-" or ".".`,
+      `The label "${excerpt(label)}" is not 1 to 64 letters, digits, spaces, "_", "-" or ".".`,
+      { data: { label } },
+    );
+  }
+  if (label === SHEPHERD_ID || label === 'parent' || label !== label.trim()) {
+    throw new ConfigError(
+      'invalid_label',
+      `The label "${label}" cannot be addressed: "shepherd" and "parent" mean the Shepherd, and blanks at an end do not count.`,
       { data: { label } },
     );
   }
@@ -234,8 +241,8 @@ function knownTask(frame: Frame, id: string): TaskRecord {
   throw new TaskError(
     'unknown_task',
     agent === undefined
-      ? `There is no task ${id} in this session.`
-      : `${id} is an agent, not a task${agent.taskId === undefined ? '' : `; its task is ${agent.taskId}`}.`,
+      ? `There is no task ${excerpt(id)} in this session.`
+      : `${excerpt(id)} is an agent, not a task${agent.taskId === undefined ? '' : `; its task is ${agent.taskId}`}.`,
     { data: { taskId: id } },
   );
 }

@@ -50,6 +50,12 @@ export function routeUtterance(frame: Frame, said: Utterance): Routed {
   const { herd, draft } = frame;
   const targetId = resolveTarget(herd, draft, said.target);
   refuseClosing(frame, targetId);
+  if ((said.threadId?.length ?? 0) > maxThreadIdLength) {
+    throw new ConfigError(
+      'invalid_argument',
+      `A threadId has at most ${maxThreadIdLength} characters.`,
+    );
+  }
   refuseTooLong(said.content, herd.policy);
   refuseFullInbox(frame, targetId);
   const answered = said.replyTo === undefined ? undefined : checkReply(frame, said, targetId);
@@ -89,6 +95,8 @@ export function refuseClosedSession(frame: Frame): void {
   if (frame.herd.session.getSnapshot().matches('open')) return;
   throw new ConfigError('session_closed', 'This session is closing; it takes nothing new.');
 }
+
+const maxThreadIdLength = 200;
 
 /** What an envelope may need besides its text. */
 const envelopeOverheadBytes = 2_048;

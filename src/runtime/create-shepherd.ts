@@ -5,10 +5,11 @@
  * they know better. What a session does is decided in steps (`herd.ts`), never here.
  */
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { InspectionEvent } from 'xstate';
 import { discoverAgents, findAgent, type AgentScope } from '../agents/catalog.ts';
 import type { AgentHost } from '../hosts/host.ts';
+import { describeSelf, writeOwner } from '../hosts/owner.ts';
 import { createProcessHost } from '../hosts/process.ts';
 import { createIdMaker, type IdMaker } from '../ids.ts';
 import { createFilesystemMailbox } from '../mailbox/filesystem-mailbox.ts';
@@ -49,6 +50,8 @@ export interface ShepherdOptions {
   readonly host?: AgentHost | undefined;
   /** How a child is started. Default: Pi in rpc mode. */
   readonly makeCommand?: MakeChildCommand | undefined;
+  /** How long children live on without a living owner, in ms. Default 10 min. */
+  readonly orphanGraceMs?: number | undefined;
   readonly policy?: Partial<Policy> | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly ids?: IdMaker | undefined;
@@ -63,6 +66,8 @@ export interface ShepherdOptions {
    */
   readonly signal?: AbortSignal | undefined;
 }
+
+const defaultOrphanGraceMs = 10 * 60_000;
 
 /**
  * Opens a session and takes up what it left behind.
@@ -81,6 +86,8 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     name: options.sessionName ?? 'shepherd',
   });
   const store = (options.openStore ?? openSessionStore)(sessionDir.storePath);
+  // What the runners of this session's children look at: without an owner they end their child.
+  await writeOwner(sessionDir.ownerFile, { v: 1, owner: await describeSelf(), takenAtMs: wall() });
   const host = options.host ?? createProcessHost();
   const policy = { ...defaultPolicy, ...options.policy };
   const mailbox = createFilesystemMailbox({
@@ -107,6 +114,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
       host,
       sessionDir,
       makeCommand: options.makeCommand ?? piChildCommand,
+      orphanGraceMs: options.orphanGraceMs ?? defaultOrphanGraceMs,
       notify: options.notify ?? (() => Promise.resolve()),
     }),
   });
@@ -131,17 +139,18 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     sessionId: sessionDir.sessionId,
     sessionDir: sessionDir.dir,
     cwd,
-    findDefinition: (name) =>
-      findAgent(
-        discoverAgents({
-          cwd,
-          agentDir,
-          homeDir: homedir(),
-          scope: options.agentScope ?? 'both',
-          includeBundled: options.includeBundledAgents ?? true,
-        }),
-        name,
-      ),
+    findDefinition(name) {
+      const catalog = discoverAgents({
+        cwd,
+        agentDir,
+        homeDir: homedir(),
+        scope: options.agentScope ?? 'both',
+        includeBundled: options.includeBundledAgents ?? true,
+      });
+      const definition = findAgent(catalog, name);
+      const broken = catalog.problems.filter(({ path }) => basename(path) === `${name}.md`);
+      return { definition, warnings: broken.map(({ message }) => message) };
+    },
     model: options.model ?? (() => null),
     signal: options.signal,
     release,

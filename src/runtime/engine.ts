@@ -11,6 +11,7 @@ import type { InspectionEvent } from 'xstate';
 import { ConfigError, ShepherdError } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import type { IdMaker } from '../ids.ts';
+import type { Envelope } from '../mailbox/envelope.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
 import { createActorClock, driveClock } from './clock.ts';
 import { createEffectQueue } from './effects.ts';
@@ -18,7 +19,13 @@ import { containCrash, handleEnvelope, handleLateEnvelope, refuseCrashed } from 
 import { applyFact } from './facts.ts';
 import { createHerd, type Frame, type Herd } from './herd.ts';
 import { openBoxes } from './launcher.ts';
-import { confirmEffect, handleExit, noteDialog, type EffectOutcome } from './outcomes.ts';
+import {
+  buryUnread,
+  confirmEffect,
+  handleExit,
+  noteDialog,
+  type EffectOutcome,
+} from './outcomes.ts';
 import type { Policy } from './policy.ts';
 import { createPump } from './pump.ts';
 import type { Effect } from './records.ts';
@@ -99,9 +106,10 @@ export function createEngine(options: EngineOptions): Engine {
   function depthOf(to: { readonly agentId: string; readonly launch: number }): number {
     try {
       return mailbox.depth(to);
-    } catch {
+    } catch (error) {
       // Its boxes are made by its launch, which has not happened yet: nothing lies there.
-      return 0;
+      if (ShepherdError.is(error) && error.code === 'invalid_target') return 0;
+      throw error;
     }
   }
 
@@ -115,10 +123,25 @@ export function createEngine(options: EngineOptions): Engine {
   });
 
   /** Reads the outbox of an ended agent once more before it is closed: what lies there is late. */
-  async function retire(effect: Effect): Promise<EffectOutcome> {
+  async function retire(effect: Extract<Effect, { type: 'retire' }>): Promise<EffectOutcome> {
     await Promise.resolve();
-    if (!stopped) pump.drain();
-    return options.perform(effect);
+    if (stopped) return { ok: false, error: sessionClosed() };
+    pump.drain();
+    const unread = unreadOf(effect.agentId);
+    const outcome = await options.perform(effect);
+    attempt('dead letters', (frame) => buryUnread(frame, effect.agentId, unread));
+    return outcome;
+  }
+
+  function unreadOf(agentId: string): readonly Envelope[] {
+    const from = incarnation(agentId);
+    try {
+      return from === undefined ? [] : mailbox.unacked(from);
+    } catch (error) {
+      // Its boxes were never made, or cannot be read: nothing that could be named.
+      if (ShepherdError.is(error)) return [];
+      throw error;
+    }
   }
 
   const pump = createPump({

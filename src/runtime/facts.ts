@@ -16,7 +16,7 @@ import {
   sendUnwatchedOutcome,
 } from './notices.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
-import { nameOf } from './router.ts';
+import { excerpt, nameOf } from './router.ts';
 import { describeAgentError } from './views.ts';
 import type { AgentState, TaskResult, TerminalState } from './shepherd.ts';
 
@@ -184,7 +184,7 @@ function describeCause(frame: Frame, task: TaskRecord, outcome: TaskOutcome): st
       return undefined;
     case 'reply_deadline': {
       const recipient = request === undefined ? 'nobody' : nameOf(frame.draft, request.recipientId);
-      return `reply_deadline: ${recipient} did not answer "${request?.question ?? ''}" in time.`;
+      return `reply_deadline: ${recipient} did not answer "${excerpt(request?.question ?? '')}" in time.`;
     }
     case 'task_deadline':
       return 'task_deadline: the task did not settle in time.';
@@ -276,7 +276,7 @@ function tellAsker(frame: Frame, request: RequestRecord): void {
     recipient_gone: `${recipient} has ended and will not answer`,
     cancelled: 'the question was withdrawn',
   }[request.state];
-  const text = `No reply to your question ${request.id}: ${why}. You asked: ${request.question}`;
+  const text = `No reply to your question ${request.id}: ${why}. You asked: ${excerpt(request.question)}`;
   if (request.askerId === SHEPHERD_ID) {
     sendPassiveNotice(frame, text, { requestId: request.id, code: request.state });
     return;

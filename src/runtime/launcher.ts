@@ -59,12 +59,13 @@ export const piChildCommand: MakeChildCommand = (input) => ({
 
 /** Prepares everything that a host needs to open the agent's place. */
 export function prepareLaunch(options: {
+  readonly orphanGraceMs: number;
   readonly agent: AgentRecord;
   readonly sessionDir: SessionDir;
   readonly mailbox: Mailbox;
   readonly makeCommand: MakeChildCommand;
 }): Launch {
-  const { agent, sessionDir, mailbox, makeCommand } = options;
+  const { agent, sessionDir, mailbox, makeCommand, orphanGraceMs } = options;
   const launchId = `${agent.id}.${agent.launch}`;
   const launchDir = join(sessionDir.launchDir, launchId);
   const childSessionDir = join(launchDir, 'session');
@@ -81,7 +82,17 @@ export function prepareLaunch(options: {
     childSessionDir,
   });
   const label = `${agent.definition.name}: ${agent.label}`;
-  return { launchId, launchDir, argv, cwd: agent.cwd, env, label, placement: agent.placement };
+  return {
+    launchId,
+    launchDir,
+    argv,
+    cwd: agent.cwd,
+    env,
+    label,
+    placement: agent.placement,
+    ownerFile: sessionDir.ownerFile,
+    orphanGraceMs,
+  };
 }
 
 /** Opens an agent's boxes, also those that an earlier parent made; returns its identity file. */

@@ -6,6 +6,7 @@
 import { describeError, ShepherdError } from '../errors.ts';
 import type { CloseOutcome, PlaceRef, ProcessExit } from '../hosts/host.ts';
 import { SHEPHERD_ID } from '../ids.ts';
+import type { Envelope } from '../mailbox/envelope.ts';
 import type { Frame } from './herd.ts';
 import { sendPassiveNotice } from './notices.ts';
 import type { Effect } from './records.ts';
@@ -117,23 +118,22 @@ function tellUndelivered(
   effect: Extract<Effect, { type: 'publish' }>,
   error: string,
 ): void {
-  const { herd, draft, nowMs } = frame;
+  const { herd, draft } = frame;
   const text = `Message ${effect.messageId} could not be delivered to ${nameOf(draft, effect.agentId)}: ${error}`;
   sendPassiveNotice(frame, text, { messageId: effect.messageId, agentId: effect.agentId });
   if (effect.senderId === SHEPHERD_ID || herd.agent(effect.senderId) === undefined) return;
+  sendUndelivered(frame, effect.senderId, text);
+}
+
+function sendUndelivered(frame: Frame, senderId: string, content: string): void {
   frame.effect({
     type: 'publish',
-    agentId: effect.senderId,
-    messageId: herd.ids.messageId(nowMs),
+    agentId: senderId,
+    messageId: frame.herd.ids.messageId(frame.nowMs),
     senderId: SHEPHERD_ID,
-    createdAtMs: nowMs,
+    createdAtMs: frame.nowMs,
     hops: 0,
-    draft: {
-      kind: 'notice',
-      targetId: effect.senderId,
-      content: text,
-      code: 'undelivered',
-    },
+    draft: { kind: 'notice', targetId: senderId, content, code: 'undelivered' },
   });
 }
 
@@ -180,4 +180,25 @@ export function noteDialog(frame: Frame, agentId: string, title: string): void {
       title,
     },
   );
+}
+
+/** Mail that an ended agent never read is dead; its senders and the Shepherd are told, once. */
+export function buryUnread(frame: Frame, agentId: string, unread: readonly Envelope[]): void {
+  const { herd, draft } = frame;
+  const lost = unread.filter(({ kind }) => kind === 'message' || kind === 'reply');
+  if (lost.length === 0) return;
+  const name = nameOf(draft, agentId);
+  const error = `agent_closed: ${name} ended before it read it.`;
+  for (const { messageId, senderId } of lost) {
+    draft.change('message', messageId, { receipt: 'dead', error });
+    if (senderId !== SHEPHERD_ID && herd.agent(senderId) !== undefined) {
+      const text = `Message ${messageId} was not read: ${name} has ended.`;
+      sendUndelivered(frame, senderId, text);
+    }
+  }
+  const ids = lost.map(({ messageId }) => messageId);
+  sendPassiveNotice(frame, `${name} has ended without reading ${ids.join(', ')}.`, {
+    agentId,
+    messageIds: ids,
+  });
 }

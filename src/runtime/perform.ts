@@ -15,6 +15,7 @@ export interface PerformPorts {
   readonly host: AgentHost;
   readonly sessionDir: SessionDir;
   readonly makeCommand: MakeChildCommand;
+  readonly orphanGraceMs: number;
   /** Resolves once the parent's session has the notice. */
   readonly notify: (notice: Notice) => Promise<void>;
 }

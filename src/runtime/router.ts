@@ -11,6 +11,14 @@ import type { Frame, Herd } from './herd.ts';
 import type { AgentRecord } from './records.ts';
 import type { Draft, Store } from './store.ts';
 
+/** As much of a text as an error or a notice should repeat. */
+export function excerpt(text: string, maxLength = 120): string {
+  if (text.length <= maxLength) return text;
+  // Twice as many units hold at least so many characters; cut between two of them.
+  const characters = Array.from(text.slice(0, 2 * maxLength));
+  return characters.length <= maxLength ? text : `${characters.slice(0, maxLength).join('')}…`;
+}
+
 export type Reader = Pick<Store | Draft, 'get' | 'all'>;
 
 /** What people and models call a party: `scout: api survey`, or `the Shepherd`. */
@@ -73,7 +81,7 @@ export function resolveTarget(herd: Herd, reader: Reader, target: string): strin
   if (candidates.length > 1) {
     throw new MailboxError(
       'ambiguous_target',
-      `"${target}" could be ${listOf(candidates)}; use the id.`,
+      `"${excerpt(target)}" could be ${listOf(candidates)}; use the id.`,
       { data: { candidates: candidates.map((agent) => agent.id) } },
     );
   }
@@ -84,8 +92,8 @@ export function resolveTarget(herd: Herd, reader: Reader, target: string): strin
   throw new MailboxError(
     'invalid_target',
     nearest.length === 0
-      ? `"${target}" is nobody here; there is only "shepherd".`
-      : `"${target}" is nobody here; the nearest are ${listOf(nearest)}, and "shepherd".`,
+      ? `"${excerpt(target)}" is nobody here; there is only "shepherd".`
+      : `"${excerpt(target)}" is nobody here; the nearest are ${listOf(nearest)}, and "shepherd".`,
     { data: { nearest: nearest.map((agent) => agent.id) } },
   );
 }
@@ -108,6 +116,11 @@ export function refuseWaitCycle(
     if (request === undefined || id === question.answered) continue;
     const waitsFor = edges.get(request.askerId) ?? new Set();
     edges.set(request.askerId, waitsFor.add(request.recipientId));
+  }
+  if (question.recipient === question.asker) {
+    throw new TaskError('wait_cycle', 'You would wait for yourself; ask somebody else.', {
+      data: { path: [question.asker, question.asker] },
+    });
   }
   const path = findPath(edges, question.recipient, question.asker);
   if (path === undefined) return;

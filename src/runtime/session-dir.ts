@@ -15,6 +15,8 @@ export interface SessionDir {
   readonly storePath: string;
   readonly mailboxDir: string;
   readonly launchDir: string;
+  /** Who has the session now. */
+  readonly ownerFile: string;
 }
 
 const ignored = ['*', '!*/', '!.gitignore', '!*/notes/**', ''].join('\n');
@@ -46,6 +48,7 @@ export function openSessionDir(options: {
       sessionId: `shepherd-session-${hash.slice(0, 12)}`,
       brokerId: `shepherd-broker-${hash.slice(12, 24)}`,
       storePath: join(dir, 'session.db'),
+      ownerFile: join(dir, 'owner.json'),
       ...paths,
     };
   } catch (cause) {

@@ -6,7 +6,7 @@
  */
 import { chmodSync } from 'node:fs';
 import type * as Sqlite from 'node:sqlite';
-import { ConfigError, MailboxError } from '../errors.ts';
+import { ConfigError, MailboxError, ShepherdError } from '../errors.ts';
 import type { Table, Tables } from './records.ts';
 import type { JournalRow, Store } from './store.ts';
 
@@ -48,7 +48,7 @@ export function openSessionStore(
 ): Store {
   const { DatabaseSync } = loadSqlite();
   const readOnly = options.readOnly ?? false;
-  let db: Sqlite.DatabaseSync;
+  let db: Sqlite.DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path, { readOnly });
     db.exec('PRAGMA busy_timeout = 2000');
@@ -56,19 +56,23 @@ export function openSessionStore(
       chmodSync(path, 0o600);
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
     }
-  } catch (cause) {
-    throw diskError('open', path, cause);
+    const found = versionOf(db);
+    if (found !== version && (found !== 0 || readOnly)) {
+      throw new ConfigError(
+        'invalid_setting',
+        `${path} has session version ${found}; this Sheepfold reads version ${version}.`,
+      );
+    }
+    if (found === 0) db.exec(`${schema} PRAGMA user_version = ${version};`);
+    return createStore(db, path);
+  } catch (error) {
+    db?.close();
+    throw ShepherdError.is(error) ? error : diskError('open', path, error);
   }
-  const found = (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
-  if (found !== version && (found !== 0 || readOnly)) {
-    db.close();
-    throw new ConfigError(
-      'invalid_setting',
-      `${path} has session version ${found}; this Sheepfold reads version ${version}.`,
-    );
-  }
-  if (found === 0) db.exec(`${schema} PRAGMA user_version = ${version};`);
-  return createStore(db, path);
+}
+
+function versionOf(db: Sqlite.DatabaseSync): number {
+  return (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
 }
 
 function createStore(db: Sqlite.DatabaseSync, path: string): Store {

@@ -40,6 +40,8 @@ export interface SpawnResult {
   readonly agent: string;
   readonly label: string;
   readonly model: string | null;
+  /** Broken definition files of that name, which another one stood in for. */
+  readonly warnings?: readonly string[];
 }
 
 export interface DelegateOptions {

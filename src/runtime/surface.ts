@@ -33,7 +33,12 @@ export interface SurfaceOptions {
   readonly sessionId: string;
   readonly sessionDir: string;
   readonly cwd: string;
-  readonly findDefinition: (name: string) => AgentDefinition;
+  /** @throws ConfigError `unknown_agent`. */
+  readonly findDefinition: (name: string) => {
+    readonly definition: AgentDefinition;
+    /** About files of that name which were skipped. */
+    readonly warnings: readonly string[];
+  };
   readonly model: () => string | null;
   readonly signal: AbortSignal | undefined;
   /** Lets go of everything the session holds. */
@@ -146,7 +151,7 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
     sessionDir: surface.sessionDir,
     async spawn({ agent: name, label, placement, cwd }, signal) {
       signal?.throwIfAborted();
-      const definition = surface.findDefinition(name);
+      const { definition, warnings } = surface.findDefinition(name);
       const { answer: agent } = engine.command('spawn', (frame) =>
         spawnAgent(frame, {
           definition,
@@ -165,7 +170,13 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
         throw error;
       });
       if (now.state !== 'idle' && now.state !== 'working') throw await spawnError(now);
-      return { id: agent.id, agent: name, label, model: agent.model };
+      return {
+        id: agent.id,
+        agent: name,
+        label,
+        model: agent.model,
+        ...(warnings.length === 0 ? {} : { warnings }),
+      };
     },
     async delegate({ target, task, timeoutMs }) {
       const { answer, outcomesOf } = engine.command('delegate', (frame) =>

@@ -47,6 +47,7 @@ const LIMIT_MS = 30_000;
 interface Waiter {
   readonly fits: (record: RpcRecord) => boolean;
   readonly resolve: (record: RpcRecord) => void;
+  readonly reject: (error: Error) => void;
 }
 
 export async function startPiRpc(options: PiRpcOptions): Promise<PiRpc> {
@@ -55,6 +56,9 @@ export async function startPiRpc(options: PiRpcOptions): Promise<PiRpc> {
     cwd: isolated.workDir,
     env: { ...isolated.env, ...options.env },
     stdio: ['pipe', 'pipe', 'pipe'],
+    // A group of its own: Ctrl-C reaches whoever started it, and Pi in rpc mode would die of it
+    // without a word to its extensions.
+    detached: true,
   });
   const exited = new Promise<[number | null, string | null]>((resolve) => {
     child.once('close', (code, signal) => resolve([code, signal]));
@@ -73,6 +77,11 @@ export async function startPiRpc(options: PiRpcOptions): Promise<PiRpc> {
     for (const line of lines) if (line !== '') take(recordSchema.parse(JSON.parse(line)));
   });
   await once(child, 'spawn');
+  child.once('close', (code, signal) => {
+    const how = signal ?? `code ${code}`;
+    for (const waiter of waiters) waiter.reject(new Error(`Pi ended with ${how}.\n${errors}`));
+    waiters.clear();
+  });
 
   function take(record: RpcRecord): void {
     records.push(record);
@@ -106,6 +115,10 @@ export async function startPiRpc(options: PiRpcOptions): Promise<PiRpc> {
         resolve(record) {
           clearTimeout(timer);
           resolve(record);
+        },
+        reject(error) {
+          clearTimeout(timer);
+          reject(error);
         },
       };
       waiters.add(waiter);

@@ -31,7 +31,10 @@ export function createSpawnTool(shepherd: GetShepherd): ToolDefinition {
       const spawned = await runtime.spawn({ agent, label, placement, cwd }, signal);
       const model = spawned.model === null ? '' : `, model ${spawned.model}`;
       return {
-        text: `Agent ${spawned.agent}: ${spawned.label} is ready and idle (${spawned.id}${model}).`,
+        text: [
+          `Agent ${spawned.agent}: ${spawned.label} is ready and idle (${spawned.id}${model}).`,
+          ...(spawned.warnings ?? []).map((warning) => `Skipped: ${warning}`),
+        ].join('\n'),
         details: { ...spawned },
       };
     },
