@@ -124,6 +124,22 @@ describe('the simulated clock', () => {
   });
 });
 
+/** A driven clock whose due timers are fired, and when. */
+function drive() {
+  const clock = createActorClock(0);
+  const woken: number[] = [];
+  const driver = driveClock({
+    clock,
+    wall: Date.now,
+    onDue() {
+      woken.push(Date.now());
+      clock.moveTo(Date.now());
+      for (let due = clock.takeDue(Date.now()); due; due = clock.takeDue(Date.now())) due.fire();
+    },
+  });
+  return { clock, driver, woken };
+}
+
 describe('the driver of the one real timer', () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: 0 });
@@ -131,22 +147,6 @@ describe('the driver of the one real timer', () => {
   afterEach(() => {
     vi.useRealTimers();
   });
-
-  /** A driven clock whose due timers are fired, and when. */
-  function drive() {
-    const clock = createActorClock(0);
-    const woken: number[] = [];
-    const driver = driveClock({
-      clock,
-      wall: Date.now,
-      onDue() {
-        woken.push(Date.now());
-        clock.moveTo(Date.now());
-        for (let due = clock.takeDue(Date.now()); due; due = clock.takeDue(Date.now())) due.fire();
-      },
-    });
-    return { clock, driver, woken };
-  }
 
   it('wakes at the next instant and arms the one after it', () => {
     const { clock, driver, woken } = drive();
