@@ -4,7 +4,7 @@
  * A command that is refused throws before anything has changed.
  */
 import type { AgentDefinition } from '../agents/definition.ts';
-import { ConfigError, HostError, TaskError } from '../errors.ts';
+import { ConfigError, HostError, ShepherdError, TaskError } from '../errors.ts';
 import type { Placement } from '../hosts/host.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import {
@@ -186,26 +186,35 @@ export function delegateTask(frame: Frame, command: DelegateCommand): TaskRecord
   return task;
 }
 
-/** Sends as the Shepherd. @throws as `Shepherd.message`. */
+/**
+ * Sends as the Shepherd. A reply that came too late is returned, not thrown: it is kept as late.
+ *
+ * @throws as `Shepherd.message`.
+ */
 export function sayAsShepherd(
   frame: Frame,
   said: Pick<
     Utterance,
     'target' | 'content' | 'delivery' | 'taskId' | 'threadId' | 'replyTo' | 'expectsReply'
   >,
-): Routed & { readonly messageId: string } {
+): (Routed & { readonly messageId: string }) | { readonly tooLate: ShepherdError } {
   if (said.content.trim() === '') {
     throw new ConfigError('invalid_argument', 'The message is blank; say something.');
   }
   const messageId = frame.herd.ids.messageId(frame.nowMs);
-  const routed = routeUtterance(frame, {
-    ...said,
-    messageId,
-    senderId: SHEPHERD_ID,
-    createdAtMs: frame.nowMs,
-    hops: 0,
-  });
-  return { ...routed, messageId };
+  try {
+    const routed = routeUtterance(frame, {
+      ...said,
+      messageId,
+      senderId: SHEPHERD_ID,
+      createdAtMs: frame.nowMs,
+      hops: 0,
+    });
+    return { ...routed, messageId };
+  } catch (error) {
+    if (ShepherdError.is(error) && error.code === 'request_settled') return { tooLate: error };
+    throw error;
+  }
 }
 
 /**

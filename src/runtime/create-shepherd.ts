@@ -9,7 +9,7 @@ import { basename, join, resolve } from 'node:path';
 import type { InspectionEvent } from 'xstate';
 import { discoverAgents, findAgent, type AgentScope } from '../agents/catalog.ts';
 import type { AgentHost } from '../hosts/host.ts';
-import { describeSelf, writeOwner } from '../hosts/owner.ts';
+import { writeOwner } from '../hosts/owner.ts';
 import { createProcessHost } from '../hosts/process.ts';
 import { createIdMaker, type IdMaker } from '../ids.ts';
 import { createFilesystemMailbox } from '../mailbox/filesystem-mailbox.ts';
@@ -20,6 +20,7 @@ import { piChildCommand, type MakeChildCommand } from './launcher.ts';
 import { createPerformer } from './perform.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
 import { openSessionDir } from './session-dir.ts';
+import { takeSession } from './session-lock.ts';
 import { openSessionStore } from './session-store.ts';
 import type { Notice, Shepherd } from './shepherd.ts';
 import type { Store } from './store.ts';
@@ -72,7 +73,8 @@ const defaultOrphanGraceMs = 10 * 60_000;
 /**
  * Opens a session and takes up what it left behind.
  *
- * @throws ConfigError `unsupported_node`, `invalid_setting`; MailboxError `disk_error`.
+ * @throws ConfigError `unsupported_node`, `invalid_setting`, `session_owned` while another process has
+ * it; MailboxError `disk_error`.
  */
 export async function createShepherd(options: ShepherdOptions = {}): Promise<Shepherd> {
   options.signal?.throwIfAborted();
@@ -80,14 +82,21 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
   const wall = options.wall ?? Date.now;
   const ids = options.ids ?? createIdMaker();
   const agentDir = options.agentDir ?? join(homedir(), '.pi', 'agent');
+  const key = options.sessionKey ?? ids.secret();
   const sessionDir = openSessionDir({
     stateDir: options.stateDir ?? join(cwd, '.shepherd', 'sessions'),
-    key: options.sessionKey ?? ids.secret(),
+    key,
     name: options.sessionName ?? 'shepherd',
   });
   const store = (options.openStore ?? openSessionStore)(sessionDir.storePath);
+  const lock = await takeSession({ store, key, makeToken: () => ids.secret(), wall }).catch(
+    (error: unknown) => {
+      store.close();
+      throw error;
+    },
+  );
   // What the runners of this session's children look at: without an owner they end their child.
-  await writeOwner(sessionDir.ownerFile, { v: 1, owner: await describeSelf(), takenAtMs: wall() });
+  await writeOwner(sessionDir.ownerFile, { v: 1, owner: lock.identity, takenAtMs: wall() });
   const host = options.host ?? createProcessHost();
   const policy = { ...defaultPolicy, ...options.policy };
   const mailbox = createFilesystemMailbox({
@@ -118,10 +127,11 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
       notify: options.notify ?? (() => Promise.resolve()),
     }),
   });
-  function release(): void {
+  function release(state: 'parked' | 'released' = 'released'): void {
     engine.stop();
     mailbox.dispose();
     host.dispose();
+    lock.release(state);
     store.close();
   }
   try {

@@ -8,6 +8,7 @@ import { chmodSync } from 'node:fs';
 import type * as Sqlite from 'node:sqlite';
 import { ConfigError, MailboxError, ShepherdError } from '../errors.ts';
 import type { Table, Tables } from './records.ts';
+import type { SessionOwner } from './session-lock.ts';
 import type { JournalRow, Store } from './store.ts';
 
 /** Version of the file's layout and of the charts' snapshots; another one is refused. */
@@ -20,6 +21,9 @@ const schema = `
   );
   CREATE TABLE IF NOT EXISTS snapshot (
     seq INTEGER PRIMARY KEY, actor TEXT NOT NULL UNIQUE, body TEXT NOT NULL
+  );
+  CREATE TABLE IF NOT EXISTS owner (
+    one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL, body TEXT NOT NULL
   );
   CREATE TABLE IF NOT EXISTS journal (seq INTEGER PRIMARY KEY, body TEXT NOT NULL);
 `;
@@ -91,6 +95,9 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
        ON CONFLICT (actor) DO UPDATE SET body = excluded.body`,
     ),
     drop: db.prepare('DELETE FROM snapshot WHERE actor = ?'),
+    owner: db.prepare('SELECT body FROM owner'),
+    firstOwner: db.prepare('INSERT OR IGNORE INTO owner (one, token, body) VALUES (1, ?, ?)'),
+    nextOwner: db.prepare('UPDATE owner SET token = ?, body = ? WHERE token = ?'),
     row: db.prepare('INSERT INTO journal (body) VALUES (?)'),
     rows: db.prepare('SELECT seq, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?'),
   };
@@ -125,6 +132,19 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
       } catch (cause) {
         if (db.isTransaction) db.exec('ROLLBACK');
         throw diskError('commit to', path, cause);
+      }
+    },
+    owner: () => body(sql.owner) as SessionOwner | undefined,
+    swapOwner(expected, next) {
+      try {
+        const kept = JSON.stringify(next);
+        const { changes } =
+          expected === undefined
+            ? sql.firstOwner.run(next.token, kept)
+            : sql.nextOwner.run(next.token, kept, expected);
+        return changes === 1;
+      } catch (cause) {
+        throw diskError('take', path, cause);
       }
     },
     close: () => db.close(),

@@ -7,6 +7,7 @@
  * ST2. Reading sees committed data only; a running step reads through its draft.
  */
 import type { Table, Tables } from './records.ts';
+import type { SessionOwner } from './session-lock.ts';
 
 /** One step's changes. */
 export interface Commit {
@@ -51,6 +52,9 @@ export interface Store {
   }): readonly (JournalRow & { readonly seq: number })[];
   /** @throws MailboxError `disk_error`; nothing of the step is kept then (ST1). */
   commit(commit: Commit): void;
+  owner(): SessionOwner | undefined;
+  /** Writes the owner if the token is still `expected` (undefined: there was none); else false. */
+  swapOwner(expected: string | undefined, next: SessionOwner): boolean;
   close(): void;
 }
 
@@ -59,6 +63,7 @@ export function createMemoryStore(): Store {
   const tables = new Map<Table, Map<string, Tables[Table]>>();
   const actors = new Map<string, unknown>();
   const rows: (JournalRow & { readonly seq: number })[] = [];
+  let owner: SessionOwner | undefined;
 
   function table<K extends Table>(name: K): Map<string, Tables[K]> {
     let found = tables.get(name);
@@ -80,6 +85,12 @@ export function createMemoryStore(): Store {
         else actors.set(id, structuredClone(snapshot));
       }
       rows.push({ ...commit.journal, seq: rows.length + 1 });
+    },
+    owner: () => owner,
+    swapOwner(expected, next) {
+      if (owner?.token !== expected) return false;
+      owner = next;
+      return true;
     },
     close() {},
   };

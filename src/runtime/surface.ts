@@ -197,6 +197,7 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
           expectsReply: said.expectsReply ?? false,
         }),
       );
+      if ('tooLate' in answer) throw answer.tooLate;
       await allDone(outcomesOf('publish'));
       const { messageId, targetId, deadlineAtMs } = answer;
       const taskId = store.get('agent', targetId)?.taskId;
