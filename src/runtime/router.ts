@@ -37,6 +37,13 @@ function namesOf(agent: AgentRecord): readonly string[] {
   return [agent.label, `${name}: ${agent.label}`, name];
 }
 
+/** What a prefix may begin: names, and the id where the prefix says more than every id does. */
+function beginningsOf(agent: AgentRecord, target: string): readonly string[] {
+  if (target === '') return [];
+  const tail = agent.id.slice(commonPrefix.length);
+  return [...namesOf(agent), tail, ...(commonPrefix.startsWith(target) ? [] : [agent.id])];
+}
+
 function listOf(agents: readonly AgentRecord[]): string {
   return agents
     .map((agent) => `"${agent.definition.name}: ${agent.label}" (${agent.id})`)
@@ -71,11 +78,7 @@ export function resolveTarget(herd: Herd, reader: Reader, target: string): strin
   const candidates =
     exact.length > 0
       ? exact
-      : live.filter((agent) =>
-          [agent.id.slice(commonPrefix.length), agent.id, ...namesOf(agent)].some(
-            (name) => !commonPrefix.startsWith(target) && name.startsWith(target),
-          ),
-        );
+      : live.filter((agent) => beginningsOf(agent, target).some((name) => name.startsWith(target)));
   const [only] = candidates;
   if (only !== undefined && candidates.length === 1) return only.id;
   if (candidates.length > 1) {
