@@ -1,7 +1,9 @@
 /** Opens the runtime for a Pi session: what Pi knows becomes the runtime's options. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import type { ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { createShepherd } from '../runtime/create-shepherd.ts';
+import { hasSession, stateDirOf } from '../runtime/session-dir.ts';
 import { readSettings, settingsFiles, toDurations } from '../settings.ts';
 import type { OpenShepherd } from './parent/session.ts';
 
@@ -25,6 +27,10 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
     policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs },
   });
 };
+
+/** Whether this Pi session has a herd from before: it is taken up at once, not at the first tool call. */
+export const hasHerd = (ctx: ExtensionContext): boolean =>
+  hasSession(stateDirOf(ctx.cwd), ctx.sessionManager.getSessionId());
 
 /** Pi's `getAgentDir`, not imported: loading all of Pi a second time takes 1.5 s. */
 function piAgentDir(): string {

@@ -19,7 +19,7 @@ import { reportBadMail } from './envelopes.ts';
 import { piChildCommand, type MakeChildCommand } from './launcher.ts';
 import { createPerformer } from './perform.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
-import { openSessionDir } from './session-dir.ts';
+import { openSessionDir, stateDirOf } from './session-dir.ts';
 import { takeSession } from './session-lock.ts';
 import { openSessionStore } from './session-store.ts';
 import type { Notice, Shepherd } from './shepherd.ts';
@@ -84,7 +84,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
   const agentDir = options.agentDir ?? join(homedir(), '.pi', 'agent');
   const key = options.sessionKey ?? ids.secret();
   const sessionDir = openSessionDir({
-    stateDir: options.stateDir ?? join(cwd, '.shepherd', 'sessions'),
+    stateDir: options.stateDir ?? stateDirOf(cwd),
     key,
     name: options.sessionName ?? 'shepherd',
   });
@@ -127,7 +127,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
       notify: options.notify ?? (() => Promise.resolve()),
     }),
   });
-  function release(state: 'parked' | 'released' = 'released'): void {
+  function release(state: 'parked' | 'released'): void {
     engine.stop();
     mailbox.dispose();
     host.dispose();
@@ -137,7 +137,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
   try {
     await engine.resume();
   } catch (error) {
-    release();
+    release('parked');
     throw error;
   }
 

@@ -4,7 +4,7 @@
  * Nothing that a session writes lies elsewhere. The tree is ignored by git, except the notes.
  */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { MailboxError } from '../errors.ts';
 
@@ -17,6 +17,22 @@ export interface SessionDir {
   readonly launchDir: string;
   /** Who has the session now. */
   readonly ownerFile: string;
+}
+
+/** Where the sessions of a project lie. */
+export function stateDirOf(cwd: string): string {
+  return join(cwd, '.shepherd', 'sessions');
+}
+
+/** Whether there is a session with this key; makes nothing. */
+export function hasSession(stateDir: string, key: string): boolean {
+  if (!existsSync(stateDir)) return false;
+  const name = readdirSync(stateDir).find((entry) => entry.endsWith(`-${suffixOf(key)}`));
+  return name !== undefined && existsSync(join(stateDir, name, 'session.db'));
+}
+
+function suffixOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 8);
 }
 
 const ignored = ['*', '!*/', '!.gitignore', '!*/notes/**', ''].join('\n');
@@ -34,7 +50,7 @@ export function openSessionDir(options: {
 }): SessionDir {
   const stateDir = resolve(options.stateDir);
   const hash = createHash('sha256').update(options.key).digest('hex');
-  const suffix = hash.slice(0, 8);
+  const suffix = suffixOf(options.key);
   try {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     writeFileSync(join(stateDir, '.gitignore'), ignored);

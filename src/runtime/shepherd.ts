@@ -235,6 +235,11 @@ export interface Shepherd {
   on(listener: (change: Change) => void): () => void;
   /** Changes from now on, until the session is disposed. */
   changes(): AsyncIterable<Change>;
+  /**
+   * Lets go of the session and keeps its children: whoever opens it with the same key goes on with
+   * it. Idempotent; nothing after `dispose`.
+   */
+  release(): Promise<void>;
   /** Closes every agent and ends the session. Idempotent. */
   dispose(): Promise<void>;
 }

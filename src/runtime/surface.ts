@@ -42,7 +42,7 @@ export interface SurfaceOptions {
   readonly model: () => string | null;
   readonly signal: AbortSignal | undefined;
   /** Lets go of everything the session holds. */
-  readonly release: () => void;
+  readonly release: (state: 'parked' | 'released') => void;
 }
 
 /** How long `dispose` waits for the children to end; each has its own, shorter grace. */
@@ -128,7 +128,7 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
       const limit = AbortSignal.timeout(disposeLimitMs);
       await Promise.race([allEnded(), once(limit, 'abort')]);
     } finally {
-      letGo();
+      letGo('released');
     }
   }
 
@@ -137,13 +137,13 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
     await engine.placesIdle();
   }
 
-  function letGo(): void {
+  function letGo(state: 'parked' | 'released'): void {
     ended.abort(sessionClosed());
-    surface.release();
+    surface.release(state);
   }
 
   surface.signal?.addEventListener('abort', () => {
-    disposing ??= Promise.resolve(letGo());
+    disposing ??= Promise.resolve(letGo('parked'));
   });
 
   return {
@@ -244,6 +244,7 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
     },
     on: (listener) => engine.on(listener),
     changes: () => streamChanges(engine, ended.signal),
+    release: () => (disposing ??= Promise.resolve(letGo('parked'))),
     dispose: () => (disposing ??= endSession()),
   };
 }

@@ -2,10 +2,13 @@
  * The Shepherd's side in a Pi session: opens the runtime when it is first needed, closes it with the
  * session, and registers the tools that drive it.
  *
- * Seams for later: the status widget, `/shepherd`, more tools, and what a reload, a fork or a new
- * session keeps alive (CONTRACT §10); now every shutdown closes the herd.
+ * A quit closes the herd. Every other end of the session (reload, new, resume, fork) lets go of it with
+ * its children running, and whoever opens that session again goes on with it.
+ *
+ * Seams for later: the status widget, `/shepherd` and more tools.
  */
 import type { ExtensionAPI, ExtensionContext } from '@earendil-works/pi-coding-agent';
+import { describeError } from '../../errors.ts';
 import type { Notice, Shepherd } from '../../runtime/shepherd.ts';
 import { registerDelivery } from '../delivery-hooks.ts';
 import { registerNoticeRenderers } from '../render/notice.ts';
@@ -26,7 +29,11 @@ export interface OpenShepherdOptions {
 export type OpenShepherd = (options: OpenShepherdOptions) => Promise<Shepherd>;
 
 /** Registers everything that makes a Pi session the Shepherd. */
-export function registerParent(pi: ExtensionAPI, openShepherd: OpenShepherd): void {
+export function registerParent(
+  pi: ExtensionAPI,
+  openShepherd: OpenShepherd,
+  hasHerd: (ctx: ExtensionContext) => boolean = () => false,
+): void {
   const delivery = registerDelivery(pi);
   let opened: Promise<Shepherd> | undefined;
 
@@ -60,12 +67,18 @@ export function registerParent(pi: ExtensionAPI, openShepherd: OpenShepherd): vo
   }
   registerNoticeRenderers(pi);
 
-  pi.on('session_shutdown', async () => {
+  pi.on('session_start', (_event, ctx) => {
+    if (!hasHerd(ctx)) return;
+    shepherd(ctx).catch((error: unknown) => {
+      ctx.ui.notify(describeError(error), 'error');
+    });
+  });
+  pi.on('session_shutdown', async ({ reason }) => {
     const closing = opened;
     opened = undefined;
     // A runtime that never opened has nothing to close; its caller has the error.
     await closing?.then(
-      (running) => running.dispose(),
+      (running) => (reason === 'quit' ? running.dispose() : running.release()),
       () => undefined,
     );
   });

@@ -68,6 +68,7 @@ export function createHandShepherd(change: Partial<Shepherd> = {}): HandShepherd
     }),
     task: () => ({ ...waiting, state: 'completed', result }),
     close: () => Promise.resolve({ id: agentId }),
+    release: () => Promise.resolve(),
     dispose: () => Promise.resolve(),
     agents: unused,
     tasks: unused,

@@ -1,0 +1,94 @@
+/** The Shepherd's Pi is killed with SIGKILL while scout waits, and started again. */
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, expect, it, vi } from 'vitest';
+import { packageInfo } from '../../src/cli/package-dir.ts';
+import { countNotifications } from '../../src/cli/demo/report.ts';
+import { createDemoScript } from '../../src/cli/demo/script.ts';
+import { resolvePi } from '../../src/hosts/pi-command.ts';
+import { openSessionStore } from '../../src/runtime/session-store.ts';
+import type { Store } from '../../src/runtime/store.ts';
+import { BARE_FLAGS, makeIsolatedPi, type IsolatedPi } from '../support/isolated-pi.ts';
+import { startPiRpc } from '../support/pi-rpc.ts';
+import { startScriptedModel } from '../support/scripted-model.ts';
+
+const undo: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const step of undo.splice(0).toReversed()) await step();
+});
+
+/** The one session below the project, read from outside. */
+async function openStore({ workDir }: IsolatedPi): Promise<Store> {
+  const stateDir = join(workDir, '.shepherd', 'sessions');
+  const names = await vi.waitFor(() => readdir(stateDir), 20_000);
+  const dir = names.find((name) => /^\d{4}-/.test(name)) ?? '';
+  const store = await vi.waitFor(
+    () => openSessionStore(join(stateDir, dir, 'session.db'), { readOnly: true }),
+    20_000,
+  );
+  undo.push(() => Promise.resolve(store.close()));
+  return store;
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+it('goes on with the herd as if nothing had happened, and tells the outcome once', async () => {
+  const script = createDemoScript();
+  const model = await startScriptedModel(script.options);
+  undo.push(() => model.close());
+  const isolated = await makeIsolatedPi({ baseUrl: model.baseUrl, models: ['m'] });
+  undo.push(() => isolated.remove());
+  const piSessionDir = join(isolated.home, 'shepherd-session');
+  const start = (...args: string[]) =>
+    startPiRpc({
+      pi: resolvePi(),
+      isolated,
+      args: ['--session-dir', piSessionDir, ...BARE_FLAGS, '-e', packageInfo().dir, ...args],
+    });
+
+  const first = await start();
+  undo.push(() => first.close());
+  await first.request({ type: 'prompt', message: 'go' });
+  const store = await openStore(isolated);
+  await vi.waitFor(
+    () => {
+      expect(store.all('task')).toMatchObject([{ state: 'waiting' }]);
+      expect(store.all('agent').map(({ state }) => state)).toContain('idle');
+    },
+    { timeout: 30_000, interval: 50 },
+  );
+  const pids = store.all('agent').flatMap(({ pid }) => pid ?? []);
+  process.kill(first.pid, 'SIGKILL');
+  await vi.waitFor(() => expect(isAlive(first.pid)).toBe(false), 10_000);
+  expect(pids.map(isAlive)).toEqual([true, true]);
+  // Planner answers while nobody is there to route it.
+  script.releasePlanner();
+
+  const second = await start('-c');
+  undo.push(() => second.close(20_000));
+  await vi.waitFor(() => expect(store.all('task')).toMatchObject([{ state: 'completed' }]), {
+    timeout: 40_000,
+    interval: 50,
+  });
+  await vi.waitFor(() => expect(countNotifications(piSessionDir)).toMatchObject([{ count: 1 }]), {
+    timeout: 20_000,
+    interval: 50,
+  });
+
+  expect(store.all('task')[0]?.states.map(({ state }) => state)).toEqual([
+    'created',
+    'running',
+    'waiting',
+    'running',
+    'completed',
+  ]);
+  await second.close(20_000);
+  expect(pids.map(isAlive)).toEqual([false, false]);
+  expect(countNotifications(piSessionDir)).toMatchObject([{ status: 'completed', count: 1 }]);
+}, 150_000);
