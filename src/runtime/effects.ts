@@ -4,7 +4,8 @@
  * EF1. In order for each target, one at a time; a failing one holds those behind it.
  * EF2. An effect stays in the store until a step has confirmed it: a crash repeats it.
  * EF3. One that was refused because the session ended stays, for whoever opens it next.
- * EF4. Repeating is harmless: a launch is found again by its id, an envelope by its message id, a
+ * EF4. An outcome that could not be kept (the disk) is kept later; nothing is done twice for it.
+ * EF5. Repeating is harmless: a launch is found again by its id, an envelope by its message id, a
  *      notice by its own.
  */
 import { ShepherdError } from '../errors.ts';
@@ -14,8 +15,8 @@ import { isRetryable, type EffectOutcome } from './outcomes.ts';
 export interface EffectPorts {
   /** Does one effect; rejects with what went wrong. Synchronous ones keep their callers quick. */
   readonly perform: (effect: Effect) => EffectOutcome | Promise<EffectOutcome>;
-  /** Records the outcome in a step of its own. */
-  readonly confirm: (effect: Effect, outcome: EffectOutcome) => void;
+  /** Records the outcome in a step of its own; false when it could not be kept, and is tried again. */
+  readonly confirm: (effect: Effect, outcome: EffectOutcome) => boolean;
   readonly retryAfterMs?: number;
 }
 
@@ -80,9 +81,16 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
     }
   }
 
-  function finish(lane: Effect[], effect: Effect, outcome: EffectOutcome): void {
-    lane.shift();
-    ports.confirm(effect, outcome);
+  /** Takes the effect off its lane; false when its outcome has to be kept later. */
+  function finish(target: string, lane: Effect[], effect: Effect, outcome: EffectOutcome): boolean {
+    if (ports.confirm(effect, outcome)) {
+      lane.shift();
+      return true;
+    }
+    setTimeout(() => {
+      if (!stopped && finish(target, lane, effect, outcome)) run(target, lane);
+    }, retryAfterMs);
+    return false;
   }
 
   async function resume(
@@ -98,8 +106,7 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
       settleIdle();
       return;
     }
-    finish(lane, effect, outcome);
-    run(target, lane);
+    if (finish(target, lane, effect, outcome)) run(target, lane);
   }
 
   function run(target: string, lane: Effect[], tries = 0): void {
@@ -120,7 +127,7 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
         return;
       }
       failures = 0;
-      finish(lane, effect, outcome);
+      if (!finish(target, lane, effect, outcome)) return;
     }
     lanes.delete(target);
     settleIdle();

@@ -116,9 +116,13 @@ export function createEngine(options: EngineOptions): Engine {
   const effects = createEffectQueue({
     perform: (effect) => (effect.type === 'retire' ? retire(effect) : options.perform(effect)),
     confirm(effect, outcome) {
-      attempt(`effect ${effect.type}`, (frame) => confirmEffect(frame, effect, outcome));
+      const result = attempt(`effect ${effect.type}`, (frame) =>
+        confirmEffect(frame, effect, outcome),
+      );
+      if (result === 'unkept') return false;
       outcomes.get(effect.id)?.(outcome);
       outcomes.delete(effect.id);
+      return true;
     },
   });
 
@@ -148,7 +152,10 @@ export function createEngine(options: EngineOptions): Engine {
     mailbox,
     clock,
     wall,
+    batch,
     onEnvelope: handleMail,
+    onExit: ({ agentId, exit }) =>
+      attempt('host exited', (frame) => handleExit(frame, agentId, exit)) !== 'unkept',
     onTimer: (due) => attempt('timer', (frame) => frame.fire(due)) !== 'unkept',
   });
   const driver = driveClock({ clock, wall, onDue: () => pump.run() });
@@ -159,10 +166,32 @@ export function createEngine(options: EngineOptions): Engine {
     return { answer, caused, finish: () => finish(caused, draft) };
   }
 
+  /** What follows the commits of a running batch; begun once it is kept. */
+  let batched: (() => void)[] | undefined;
+
   function finish(caused: readonly Effect[], draft: Draft): void {
+    if (batched !== undefined) {
+      batched.push(() => finish(caused, draft));
+      return;
+    }
     emit(draft);
     if (!stopped) effects.add(caused);
     for (const check of checks) check();
+  }
+
+  /** Runs steps that share a commit; false when none of them was kept. */
+  function batch(work: () => boolean): boolean {
+    const following: (() => void)[] = [];
+    batched = following;
+    let isKept: boolean;
+    try {
+      isKept = herd.batch(work);
+    } finally {
+      batched = undefined;
+    }
+    driver.arm();
+    if (isKept) for (const follow of following) follow();
+    return isKept;
   }
 
   /** Runs a step that nobody can be told about: a crash is contained, a full disk is left. */
@@ -259,18 +288,15 @@ export function createEngine(options: EngineOptions): Engine {
       attempt('host dialog', (frame) => noteDialog(frame, agentId, event.title));
       return;
     }
-    // What the child sent before it ended counts first (P1).
-    pump.drain();
-    attempt('host exited', (frame) => handleExit(frame, agentId, event.exit));
+    pump.addExit({ agentId, exit: event.exit });
   });
-  driver.arm();
 
   return {
     herd,
     command(name, work) {
       if (stopped) throw sessionClosed();
       // What came in or fell due before this call counts before it.
-      pump.run();
+      pump.runBefore();
       const { answer, caused, finish: proceed } = stepOfCommand(name, work);
       const promised = caused.map((effect) => ({
         type: effect.type,
@@ -325,18 +351,23 @@ export function createEngine(options: EngineOptions): Engine {
           frame.send(herd.session, { type: 'session.reopened' }),
         );
       }
-      for (const actor of herd.agents()) {
+      // Every outbox first: nothing is decided before all of them can be read.
+      const placed = herd.agents().flatMap((actor) => {
         const agent = store.get('agent', actor.id);
-        if (agent?.place === undefined) continue;
-        openBoxes({ agent, mailbox, launchDir: agent.place.launchDir });
-        const found = await host.adopt(agent.place);
-        if (found.presence !== 'gone' && found.presence !== 'dead') continue;
-        pump.drain();
-        const exit = found.exit ?? { code: null, signal: null, atMs: wall(), output: '' };
-        attempt('host exited', (frame) => handleExit(frame, agent.id, exit));
+        return agent?.place === undefined ? [] : [{ agent, place: agent.place }];
+      });
+      for (const { agent, place } of placed) {
+        openBoxes({ agent, mailbox, launchDir: place.launchDir });
+      }
+      for (const { agent, place } of placed) {
+        const { presence, exit } = await host.adopt(place);
+        if (presence !== 'gone' && presence !== 'dead') continue;
+        const unknown = { code: null, signal: null, atMs: wall(), output: '' };
+        pump.addExit({ agentId: agent.id, exit: exit ?? unknown });
       }
       effects.add(store.all('effect'));
-      pump.run();
+      pump.open();
+      driver.arm();
     },
     stop() {
       if (stopped) return;

@@ -17,7 +17,7 @@ import type {
   TaskActor,
   WatcherInput,
 } from '../../machines/index.ts';
-import { TaskError, type ShepherdError } from '../errors.ts';
+import { ShepherdError, TaskError } from '../errors.ts';
 import type { IdMaker } from '../ids.ts';
 import { createCharts, type Charts, type Fact } from './charts.ts';
 import type { ActorClock, DueTimer } from './clock.ts';
@@ -81,6 +81,13 @@ export interface Herd {
     nowMs: number,
     work: (frame: Frame) => T,
   ): { readonly answer: T; readonly effects: readonly Effect[]; readonly draft: Draft };
+  /**
+   * Has the steps within `work` share a commit; `work` returns false to lose them all.
+   *
+   * Returns whether they were kept; if not, every actor is as it was before (HD2). Their effects must
+   * wait until this has returned.
+   */
+  batch(work: () => boolean): boolean;
   stop(): void;
 }
 
@@ -118,6 +125,8 @@ export function createHerd(options: HerdOptions): Herd {
   const { store, clock, ids } = options;
   const actors = new Map<string, AnyActorRef>();
   let running: RunningStep | undefined;
+  /** Actors that the steps of the running batch touched. */
+  let batched: Set<string> | undefined;
 
   const charts = createCharts({
     record: (fact) => {
@@ -343,6 +352,7 @@ export function createHerd(options: HerdOptions): Herd {
             moves: step.moves,
           },
         });
+        for (const id of step.touched) batched?.add(id);
         for (const id of step.reaped) discard(id);
         return { answer, effects: step.effects, draft: step.frame.draft };
       } catch (error) {
@@ -350,6 +360,22 @@ export function createHerd(options: HerdOptions): Herd {
         throw error;
       } finally {
         running = undefined;
+      }
+    },
+    batch(work) {
+      const touched = new Set<string>();
+      batched = touched;
+      try {
+        store.transaction(() => {
+          if (!work()) throw new BatchLost();
+        });
+        return true;
+      } catch (error) {
+        rollBack(touched);
+        if (error instanceof BatchLost || ShepherdError.is(error)) return false;
+        throw error;
+      } finally {
+        batched = undefined;
       }
     },
     stop() {
@@ -363,6 +389,9 @@ export function createHerd(options: HerdOptions): Herd {
   }
   return herd;
 }
+
+/** Thrown and caught within `batch`, to have the store lose it. */
+class BatchLost extends Error {}
 
 function childrenOf(actor: AnyActorRef): Readonly<Record<string, AnyActorRef>> {
   return (actor.getSnapshot() as { children?: Record<string, AnyActorRef> }).children ?? {};

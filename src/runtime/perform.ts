@@ -41,6 +41,12 @@ export function createPerformer(ports: PerformPorts) {
     return place;
   }
 
+  /** A reminder of a wait that has ended meanwhile is dropped. */
+  function isOutdated({ kind, details }: Notice): boolean {
+    if (kind !== 'shepherd.stale.wait') return false;
+    return store.get('request', String(details['requestMessageId']))?.state !== 'open';
+  }
+
   async function end(agentId: string): Promise<EffectOutcome> {
     const { place } = agentOf(agentId);
     if (place === undefined) return { ok: true, closed: 'already_gone' };
@@ -83,7 +89,7 @@ export function createPerformer(ports: PerformPorts) {
       }
       case 'notify': {
         const record = store.get('notice', effect.noticeId);
-        if (record === undefined) return { ok: true };
+        if (record === undefined || isOutdated(record.notice)) return { ok: true };
         return ports.notify(record.notice).then(() => ({ ok: true }));
       }
     }

@@ -7,8 +7,15 @@
  * P3. One poison input is contained and acked; the rest flows.
  */
 import { ShepherdError } from '../errors.ts';
+import type { ProcessExit } from '../hosts/host.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
 import type { ActorClock, DueTimer } from './clock.ts';
+
+/** A child's process has ended; the host tells it once. */
+export interface Exit {
+  readonly agentId: string;
+  readonly exit: ProcessExit;
+}
 
 export interface PumpPorts {
   readonly mailbox: Mailbox;
@@ -17,23 +24,36 @@ export interface PumpPorts {
   readonly wall: () => number;
   /**
    * Handles one envelope to its commit; false when nothing could be kept (the disk), so that it
-   * comes again.
+   * comes again. The same for the others.
    */
   readonly onEnvelope: (claimed: Claimed) => boolean;
-  /** Fires one timer; false when nothing could be kept: it is due again. */
+  readonly onExit: (exit: Exit) => boolean;
   readonly onTimer: (due: DueTimer) => boolean;
+  /** Has the steps within share a commit; false when none of them was kept. */
+  readonly batch: (work: () => boolean) => boolean;
 }
 
 export interface Pump {
+  /** Begins to handle what comes in; before, everything waits. */
+  open(): void;
   /** Handles all that has come in by now. Safe to call at any time; never re-enters itself. */
   run(): void;
+  /** Like `run`, but leaves timers that are due at this very instant to what comes next. */
+  runBefore(): void;
   /** Like `run`, but reads every outbox, also those without a hint of mail. */
   drain(): void;
+  /** Takes up an exit and drains: what the child sent before it ended counts first. */
+  addExit(exit: Exit): void;
 }
+
+/** How many envelopes share a commit: more would hold up the process for too long. */
+const maxBatch = 64;
 
 /** Creates the pump of one session. */
 export function createPump(ports: PumpPorts): Pump {
   const { mailbox, clock, wall } = ports;
+  let exits: readonly Exit[] = [];
+  let isOpen = false;
   let running = false;
   let again = false;
   let readAll = false;
@@ -55,49 +75,87 @@ export function createPump(ports: PumpPorts): Pump {
     }
   }
 
-  function round(): void {
-    const nowMs = wall();
-    const timersDue = (clock.nextDueAtMs() ?? Infinity) <= nowMs;
-    const claimed = mailbox.take({ all: timersDue || readAll });
+  function round(timersUntilMs: number): void {
+    const inOrder = (clock.nextDueAtMs() ?? Infinity) <= timersUntilMs || exits.length > 0;
+    const claimed = mailbox.take({ all: inOrder || readAll });
     readAll = false;
-    const held = new Set<string>();
-    let isKept = true;
-    for (const mail of claimed) {
-      if (held.has(mail.from.agentId)) {
-        mailbox.retry(mail);
-        continue;
-      }
-      // A sender's clock that runs ahead does not make its mail late.
-      const sentAtMs = Math.min(mail.envelope.createdAt, nowMs);
-      if (timersDue && isKept) isKept = fireUntil(sentAtMs - 1);
-      if (isKept && ports.onEnvelope(mail)) ack(mail);
-      else {
-        held.add(mail.from.agentId);
-        mailbox.retry(mail);
-      }
-    }
-    if (timersDue && held.size === 0) fireUntil(nowMs);
+    if (inOrder) handleInOrder(claimed, timersUntilMs);
+    else handleTogether(claimed);
   }
 
-  function run(): void {
+  /** Mail, exits and timers in the order of their instants, each with a commit of its own (P1). */
+  function handleInOrder(claimed: readonly Claimed[], timersUntilMs: number): void {
+    const nowMs = wall();
+    const ended = exits.toSorted((a, b) => a.exit.atMs - b.exit.atMs);
+    exits = [];
+    let isKept = true;
+    for (const mail of claimed) {
+      // A sender's clock that runs ahead does not make its mail late.
+      const sentAtMs = Math.min(mail.envelope.createdAt, nowMs);
+      while (ended[0] !== undefined && ended[0].exit.atMs < sentAtMs) isKept = end(ended, isKept);
+      if (isKept) isKept = fireUntil(sentAtMs - 1) && ports.onEnvelope(mail);
+      if (isKept) ack(mail);
+      else mailbox.retry(mail);
+    }
+    while (ended[0] !== undefined) isKept = end(ended, isKept);
+    if (isKept) fireUntil(timersUntilMs);
+  }
+
+  /** Handles the first exit; one that cannot be kept waits for the next round. */
+  function end(ended: Exit[], isKept: boolean): boolean {
+    const exit = ended.shift();
+    if (exit === undefined) return isKept;
+    const isDone = isKept && fireUntil(exit.exit.atMs - 1) && ports.onExit(exit);
+    if (!isDone) exits = [...exits, exit];
+    return isDone;
+  }
+
+  /** A burst shares commits; what a lost one had comes again, in order (P2). */
+  function handleTogether(claimed: readonly Claimed[]): void {
+    for (let at = 0; at < claimed.length; at += maxBatch) {
+      const mails = claimed.slice(at, at + maxBatch);
+      const isKept =
+        mails.length === 1
+          ? mails.every((mail) => ports.onEnvelope(mail))
+          : ports.batch(() => mails.every((mail) => ports.onEnvelope(mail)));
+      if (!isKept) {
+        for (const mail of claimed.slice(at)) mailbox.retry(mail);
+        return;
+      }
+      for (const mail of mails) ack(mail);
+    }
+  }
+
+  function run(untilMs: () => number): void {
     again = true;
-    if (running) return;
+    if (running || !isOpen) return;
     running = true;
     try {
       while (again) {
         again = false;
-        round();
+        round(untilMs());
       }
     } finally {
       running = false;
     }
   }
 
+  function drain(): void {
+    readAll = true;
+    run(wall);
+  }
+
   return {
-    run,
-    drain() {
-      readAll = true;
-      run();
+    open() {
+      isOpen = true;
+      drain();
+    },
+    run: () => run(wall),
+    runBefore: () => run(() => wall() - 1),
+    drain,
+    addExit(exit) {
+      exits = [...exits, exit];
+      drain();
     },
   };
 }

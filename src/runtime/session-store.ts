@@ -75,6 +75,10 @@ export function openSessionStore(
   }
 }
 
+function isSqliteError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR';
+}
+
 function versionOf(db: Sqlite.DatabaseSync): number {
   return (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
 }
@@ -117,8 +121,9 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
         Object.assign(JSON.parse(row.body) as JournalRow, { seq: row.seq }),
       ),
     commit(commit) {
+      const isShared = db.isTransaction;
       try {
-        db.exec('BEGIN IMMEDIATE');
+        db.exec(isShared ? 'SAVEPOINT step' : 'BEGIN IMMEDIATE');
         for (const { table, record } of commit.puts) {
           sql.put.run(table, record.id, JSON.stringify(record));
         }
@@ -128,10 +133,21 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
           else sql.keep.run(actor, JSON.stringify(snapshot));
         }
         sql.row.run(JSON.stringify(commit.journal));
-        db.exec('COMMIT');
+        db.exec(isShared ? 'RELEASE step' : 'COMMIT');
       } catch (cause) {
-        if (db.isTransaction) db.exec('ROLLBACK');
+        // A full disk may have ended the whole transaction by itself.
+        if (db.isTransaction) db.exec(isShared ? 'ROLLBACK TO step; RELEASE step' : 'ROLLBACK');
         throw diskError('commit to', path, cause);
+      }
+    },
+    transaction(work) {
+      try {
+        db.exec('BEGIN IMMEDIATE');
+        work();
+        db.exec('COMMIT');
+      } catch (error) {
+        if (db.isTransaction) db.exec('ROLLBACK');
+        throw isSqliteError(error) ? diskError('commit to', path, error) : error;
       }
     },
     owner: () => body(sql.owner) as SessionOwner | undefined,

@@ -52,6 +52,13 @@ export interface Store {
   }): readonly (JournalRow & { readonly seq: number })[];
   /** @throws MailboxError `disk_error`; nothing of the step is kept then (ST1). */
   commit(commit: Commit): void;
+  /**
+   * Has the commits within `work` share one: each keeps or loses its own step, all of them together
+   * reach the disk or none does. A throw of `work` loses them all.
+   *
+   * @throws what `work` threw; MailboxError `disk_error`.
+   */
+  transaction(work: () => void): void;
   owner(): SessionOwner | undefined;
   /** Writes the owner if the token is still `expected` (undefined: there was none); else false. */
   swapOwner(expected: string | undefined, next: SessionOwner): boolean;
@@ -86,6 +93,8 @@ export function createMemoryStore(): Store {
       }
       rows.push({ ...commit.journal, seq: rows.length + 1 });
     },
+    // Nothing here can fail half-way.
+    transaction: (work) => work(),
     owner: () => owner,
     swapOwner(expected, next) {
       if (owner?.token !== expected) return false;

@@ -137,13 +137,16 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
     await engine.placesIdle();
   }
 
+  /** Also while a dispose still waits for children to end. Idempotent. */
   function letGo(state: 'parked' | 'released'): void {
+    if (ended.signal.aborted) return;
     ended.abort(sessionClosed());
     surface.release(state);
   }
 
   surface.signal?.addEventListener('abort', () => {
-    disposing ??= Promise.resolve(letGo('parked'));
+    letGo('parked');
+    disposing ??= Promise.resolve();
   });
 
   return {
@@ -244,7 +247,10 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
     },
     on: (listener) => engine.on(listener),
     changes: () => streamChanges(engine, ended.signal),
-    release: () => (disposing ??= Promise.resolve(letGo('parked'))),
+    release() {
+      letGo('parked');
+      return (disposing ??= Promise.resolve());
+    },
     dispose: () => (disposing ??= endSession()),
   };
 }

@@ -1,6 +1,6 @@
 /** A child agent in the test's own process: what a Pi session with our extension says and hears. */
 import { createIdMaker } from '../../src/ids.ts';
-import { readIdentity } from '../../src/mailbox/capability.ts';
+import { readIdentity, type Identity } from '../../src/mailbox/capability.ts';
 import { createChildMailbox, type ChildMailbox } from '../../src/mailbox/child-mailbox.ts';
 import type {
   Envelope,
@@ -38,6 +38,7 @@ export interface DoneOptions {
 
 export interface TestChild {
   readonly id: string;
+  readonly identity: Identity;
   readonly mailbox: ChildMailbox;
   /** Everything but awaited verdicts, in the order of arrival; acked. */
   readonly received: readonly Envelope[];
@@ -81,6 +82,7 @@ export function startChild(identityPath: string, now: () => number): TestChild {
 
   return {
     id: identity.agentId,
+    identity,
     mailbox,
     received,
     hello(tools = ['shepherd_message', 'shepherd_done']) {

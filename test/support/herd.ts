@@ -12,9 +12,9 @@ import {
 } from '../../src/hosts/memory.ts';
 import { createShepherd, type ShepherdOptions } from '../../src/runtime/create-shepherd.ts';
 import { openSessionStore } from '../../src/runtime/session-store.ts';
-import type { Change, Notice, Shepherd } from '../../src/runtime/shepherd.ts';
+import type { Change, Notice, RequestView, Shepherd } from '../../src/runtime/shepherd.ts';
 import type { Store } from '../../src/runtime/store.ts';
-import { startChild, type TestChild } from './child.ts';
+import { startChild, type Answer, type TestChild } from './child.ts';
 
 /** Epoch ms at which every test's wall clock starts. */
 export const startMs = Date.UTC(2024, 4, 6);
@@ -60,15 +60,19 @@ export interface BreakableStore extends Store {
   /** Fails this many commits, by default every one. */
   break(commits?: number): void;
   mend(): void;
+  /** How many commits have been refused. */
+  refused(): number;
 }
 
 function breakable(store: Store): BreakableStore {
   let left = 0;
+  let refused = 0;
   return {
     ...store,
     commit(commit) {
       if (left <= 0) return store.commit(commit);
       left -= 1;
+      refused += 1;
       throw new MailboxError('disk_error', 'The test has no room left.', { retryable: true });
     },
     break(commits = Infinity) {
@@ -77,6 +81,7 @@ function breakable(store: Store): BreakableStore {
     mend() {
       left = 0;
     },
+    refused: () => refused,
   };
 }
 
@@ -176,4 +181,30 @@ export function eventually<T>(assertion: () => T): Promise<T> {
 /** The texts of the notices of one kind. */
 export function textsOf(herd: TestHerd, kind: Notice['kind']): readonly string[] {
   return herd.notices.filter((notice) => notice.kind === kind).map((notice) => notice.text);
+}
+
+export interface Wait {
+  readonly herd: TestHerd;
+  /** Has the task and has asked `two`. */
+  readonly one: TestChild;
+  readonly two: TestChild;
+  readonly taskId: string;
+  readonly question: Answer;
+}
+
+/** A herd in which the task of `scout: one` waits for the answer of `scout: two`. */
+export async function openWait(options: HerdOptions = {}, timeoutMs?: number): Promise<Wait> {
+  const herd = await openHerd(options);
+  const one = await herd.hatch('one');
+  const two = await herd.hatch('two');
+  const taskId = await herd.delegate(one, 'Count the flock.', timeoutMs);
+  const question = await one.say(two.id, 'Which gate?', { expectsReply: true });
+  return { herd, one, two, taskId, question };
+}
+
+/** How a request was last seen; also one that hangs under no task. */
+export function requestOf(herd: TestHerd, requestId: string): RequestView | undefined {
+  return herd.changes
+    .flatMap((change) => (change.type === 'request' ? change.request : []))
+    .findLast((request) => request.requestId === requestId);
 }
