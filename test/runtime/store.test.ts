@@ -196,6 +196,40 @@ describe('the file of a session', () => {
     expect(idsOf(store)).toEqual(['t1', 't3']);
   });
 
+  it('has commits share one, of which a failing one loses only itself', () => {
+    const path = makePath();
+    const store = open(path);
+    const reader = open(path, { readOnly: true });
+    const cyclic: Record<string, unknown> = {};
+    cyclic['self'] = cyclic;
+
+    store.transaction(() => {
+      store.commit(commitOf({ puts: [putTask('t1')] }));
+      expect(() =>
+        store.commit(commitOf({ puts: [putTask('t2')], snapshots: new Map([['a', cyclic]]) })),
+      ).toThrow(expect.objectContaining({ code: 'disk_error' }));
+      store.commit(commitOf({ puts: [putTask('t3')] }));
+      expect(idsOf(reader)).toEqual([]);
+    });
+
+    expect(idsOf(reader)).toEqual(['t1', 't3']);
+  });
+
+  it('loses every commit of a transaction that throws, and works on', () => {
+    const store = open(makePath());
+
+    expect(() =>
+      store.transaction(() => {
+        store.commit(commitOf({ puts: [putTask('t1')] }));
+        throw new Error('enough');
+      }),
+    ).toThrow('enough');
+
+    expect(idsOf(store)).toEqual([]);
+    store.commit(commitOf({ puts: [putTask('t2')] }));
+    expect(idsOf(store)).toEqual(['t2']);
+  });
+
   it('refuses a file of another version, loudly', () => {
     const path = makePath();
     open(path).close();
