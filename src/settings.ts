@@ -94,6 +94,7 @@ export interface Durations {
   readonly taskTimeoutMs: number | null;
   readonly stallAfterMs: number;
   readonly orphanGraceMs: number;
+  readonly retentionMs: number;
 }
 
 export const defaultSettings: Settings = {
@@ -256,6 +257,7 @@ export function toDurations(settings: Settings): Durations {
     taskTimeoutMs: settings.taskTimeout === 0 ? null : toMs(settings.taskTimeout),
     stallAfterMs: toMs(settings.stallThresholdMinutes),
     orphanGraceMs: toMs(settings.orphanGraceMinutes),
+    retentionMs: toMs(settings.retention.days * 24 * 60),
   };
 }
 

@@ -341,6 +341,7 @@ describe('durations', () => {
       taskTimeoutMs: null,
       stallAfterMs: 300_000,
       orphanGraceMs: 600_000,
+      retentionMs: 30 * 86_400_000,
     });
   });
 

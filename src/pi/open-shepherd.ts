@@ -12,7 +12,8 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
   const agentDir = piAgentDir();
   const { settings, problems, sources } = readSettings(settingsFiles({ agentDir, cwd: ctx.cwd }));
   for (const { message } of problems) ctx.ui.notify(message, 'warning');
-  const { replyTimeoutMs, taskTimeoutMs, staleAfterMs, orphanGraceMs } = toDurations(settings);
+  const { replyTimeoutMs, taskTimeoutMs, staleAfterMs, orphanGraceMs, retentionMs } =
+    toDurations(settings);
   return createShepherd({
     cwd: ctx.cwd,
     sessionKey: ctx.sessionManager.getSessionId(),
@@ -24,6 +25,7 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
     ...(sources.agentScope === 'default' ? {} : { agentScope: settings.agentScope }),
     includeBundledAgents: settings.includeBundledAgents,
     orphanGraceMs,
+    retention: { keep: settings.retention.finishedTasks, keepMs: retentionMs },
     policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs },
   });
 };

@@ -19,6 +19,7 @@ import { reportBadMail } from './envelopes.ts';
 import { piChildCommand, type MakeChildCommand } from './launcher.ts';
 import { createPerformer } from './perform.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
+import type { Retention } from './retention.ts';
 import { openSessionDir, stateDirOf } from './session-dir.ts';
 import { takeSession } from './session-lock.ts';
 import { openSessionStore } from './session-store.ts';
@@ -54,6 +55,8 @@ export interface ShepherdOptions {
   /** How long children live on without a living owner, in ms. Default 10 min. */
   readonly orphanGraceMs?: number | undefined;
   readonly policy?: Partial<Policy> | undefined;
+  /** What is kept of finished things. Default 1,000 of each for 30 days. */
+  readonly retention?: Partial<Retention> | undefined;
   readonly limits?: Partial<Limits> | undefined;
   readonly ids?: IdMaker | undefined;
   /** Epoch ms. Default `Date.now`. */
@@ -67,6 +70,8 @@ export interface ShepherdOptions {
    */
   readonly signal?: AbortSignal | undefined;
 }
+
+const defaultRetention: Retention = { keep: 1_000, keepMs: 30 * 24 * 60 * 60_000 };
 
 const defaultOrphanGraceMs = 10 * 60_000;
 
@@ -115,6 +120,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     host,
     ids,
     policy,
+    retention: { ...defaultRetention, ...options.retention },
     wall,
     inspect: options.inspect,
     perform: createPerformer({

@@ -41,6 +41,7 @@ function targetOf(effect: Effect): string {
     case 'end':
     case 'interrupt':
     case 'retire':
+    case 'remove':
       return `${placePrefix}${effect.agentId}`;
   }
 }

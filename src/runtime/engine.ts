@@ -28,6 +28,7 @@ import {
 } from './outcomes.ts';
 import type { Policy } from './policy.ts';
 import { createPump } from './pump.ts';
+import { forgetFinished, type Retention } from './retention.ts';
 import type { Effect } from './records.ts';
 import type { Change } from './shepherd.ts';
 import type { Draft, Store } from './store.ts';
@@ -40,6 +41,7 @@ export interface EngineOptions {
   readonly host: AgentHost;
   readonly ids: IdMaker;
   readonly policy: Policy;
+  readonly retention: Retention;
   /** Epoch ms. */
   readonly wall: () => number;
   /** Does one effect outside (`perform.ts`). */
@@ -75,6 +77,9 @@ export interface Engine {
   stop(): void;
 }
 
+/** Steps between two looks at what can be forgotten. */
+const forgetEvery = 5_000;
+
 /** Creates the engine over a store; actors that the store holds are restored. */
 export function createEngine(options: EngineOptions): Engine {
   const { store, mailbox, host, ids, policy, wall } = options;
@@ -83,6 +88,7 @@ export function createEngine(options: EngineOptions): Engine {
   const checks = new Set<() => void>();
   const outcomes = new Map<string, (outcome: EffectOutcome) => void>();
   let stopped = false;
+  let stepsSinceForgetting = 0;
 
   const incarnation = (agentId: string) => {
     const launch = store.get('agent', agentId)?.launch;
@@ -177,6 +183,14 @@ export function createEngine(options: EngineOptions): Engine {
     emit(draft);
     if (!stopped) effects.add(caused);
     for (const check of checks) check();
+    stepsSinceForgetting += 1;
+    if (stepsSinceForgetting >= forgetEvery) forget();
+  }
+
+  /** Keeps the session bounded: at its opening, and now and then. */
+  function forget(): void {
+    stepsSinceForgetting = 0;
+    attempt('retention', (frame) => forgetFinished(frame, options.retention));
   }
 
   /** Runs steps that share a commit; false when none of them was kept. */
@@ -366,6 +380,7 @@ export function createEngine(options: EngineOptions): Engine {
         pump.addExit({ agentId: agent.id, exit: exit ?? unknown });
       }
       effects.add(store.all('effect'));
+      forget();
       pump.open();
       driver.arm();
     },

@@ -57,6 +57,11 @@ export const piChildCommand: MakeChildCommand = (input) => ({
   env: childEnvironment(process.env, { identityPath: input.identityPath }),
 });
 
+/** Everything of one launch lies below it. */
+export function launchDirOf(sessionDir: SessionDir, agentId: string, launch: number): string {
+  return join(sessionDir.launchDir, `${agentId}.${launch}`);
+}
+
 /** Prepares everything that a host needs to open the agent's place. */
 export function prepareLaunch(options: {
   readonly orphanGraceMs: number;
@@ -67,7 +72,7 @@ export function prepareLaunch(options: {
 }): Launch {
   const { agent, sessionDir, mailbox, makeCommand, orphanGraceMs } = options;
   const launchId = `${agent.id}.${agent.launch}`;
-  const launchDir = join(sessionDir.launchDir, launchId);
+  const launchDir = launchDirOf(sessionDir, agent.id, agent.launch);
   const childSessionDir = join(launchDir, 'session');
   mkdirSync(childSessionDir, { recursive: true, mode: 0o700 });
   const promptFile = join(launchDir, 'prompt.md');

@@ -37,6 +37,7 @@ export function confirmEffect(frame: Frame, effect: Effect, outcome: EffectOutco
       return;
     case 'interrupt':
     case 'retire':
+    case 'remove':
       return;
   }
 }

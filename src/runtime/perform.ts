@@ -2,7 +2,8 @@
 import { HostError } from '../errors.ts';
 import type { AgentHost, PlaceRef } from '../hosts/host.ts';
 import type { Mailbox } from '../mailbox/mailbox.ts';
-import { prepareLaunch, type MakeChildCommand } from './launcher.ts';
+import { remove } from 'fs-extra/esm';
+import { launchDirOf, prepareLaunch, type MakeChildCommand } from './launcher.ts';
 import type { EffectOutcome } from './outcomes.ts';
 import type { Effect } from './records.ts';
 import type { SessionDir } from './session-dir.ts';
@@ -69,6 +70,11 @@ export function createPerformer(ports: PerformPorts) {
         mailbox.fence({ agentId: agent.id, launch: agent.launch });
         return { ok: true };
       }
+      case 'remove':
+        mailbox.remove({ agentId: effect.agentId, launch: effect.launch });
+        return remove(launchDirOf(sessionDir, effect.agentId, effect.launch)).then(() => ({
+          ok: true,
+        }));
       case 'publish': {
         const { launch } = agentOf(effect.agentId);
         mailbox.send(

@@ -128,6 +128,8 @@ export type EffectBody =
   | { readonly type: 'interrupt'; readonly agentId: string }
   /** Stops taking mail from and for an agent that has ended. */
   | { readonly type: 'retire'; readonly agentId: string }
+  /** Removes the files of a launch whose agent is forgotten. */
+  | { readonly type: 'remove'; readonly agentId: string; readonly launch: number }
   | {
       readonly type: 'publish';
       readonly agentId: string;

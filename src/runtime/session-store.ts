@@ -103,6 +103,7 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
     firstOwner: db.prepare('INSERT OR IGNORE INTO owner (one, token, body) VALUES (1, ?, ?)'),
     nextOwner: db.prepare('UPDATE owner SET token = ?, body = ? WHERE token = ?'),
     row: db.prepare('INSERT INTO journal (body) VALUES (?)'),
+    forget: db.prepare('DELETE FROM journal WHERE seq <= (SELECT max(seq) FROM journal) - ?'),
     rows: db.prepare('SELECT seq, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?'),
   };
 
@@ -133,6 +134,7 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
           else sql.keep.run(actor, JSON.stringify(snapshot));
         }
         sql.row.run(JSON.stringify(commit.journal));
+        if (commit.keepRows !== undefined) sql.forget.run(commit.keepRows);
         db.exec(isShared ? 'RELEASE step' : 'COMMIT');
       } catch (cause) {
         // A full disk may have ended the whole transaction by itself.

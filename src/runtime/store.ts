@@ -16,6 +16,8 @@ export interface Commit {
   /** Persisted snapshots of the touched top-level actors; `null` removes a finished one. */
   readonly snapshots: ReadonlyMap<string, unknown>;
   readonly journal: JournalRow;
+  /** Keep this many of the newest journal rows; undefined keeps all. */
+  readonly keepRows?: number | undefined;
 }
 
 /** What a step was about; with the touched actors' states any past moment can be shown. */
@@ -83,7 +85,7 @@ export function createMemoryStore(): Store {
     all: (name) => [...table(name).values()],
     snapshot: (actorId) => structuredClone(actors.get(actorId)),
     snapshots: () => [...actors].map(([id, snapshot]) => [id, structuredClone(snapshot)] as const),
-    journal: ({ after, limit }) => rows.slice(after, after + limit),
+    journal: ({ after, limit }) => rows.filter(({ seq }) => seq > after).slice(0, limit),
     commit(commit) {
       for (const { table: name, record } of commit.puts) table(name).set(record.id, record);
       for (const { table: name, id } of commit.deletes) table(name).delete(id);
@@ -91,7 +93,8 @@ export function createMemoryStore(): Store {
         if (snapshot === null) actors.delete(id);
         else actors.set(id, structuredClone(snapshot));
       }
-      rows.push({ ...commit.journal, seq: rows.length + 1 });
+      rows.push({ ...commit.journal, seq: (rows.at(-1)?.seq ?? 0) + 1 });
+      if (commit.keepRows !== undefined) rows.splice(0, rows.length - commit.keepRows);
     },
     // Nothing here can fail half-way.
     transaction: (work) => work(),
@@ -115,13 +118,16 @@ export interface Draft {
   /** Puts the record with the given fields replaced; nothing for an unknown id. */
   change<K extends Table>(table: K, id: string, fields: Partial<Tables[K]>): void;
   remove(table: Table, id: string): void;
-  changes(): Pick<Commit, 'puts' | 'deletes'>;
+  /** Has the commit keep only this many of the newest journal rows. */
+  forgetJournal(keepRows: number): void;
+  changes(): Pick<Commit, 'puts' | 'deletes' | 'keepRows'>;
 }
 
 /** Opens a draft over `store`; dropping it rolls the step back. */
 export function createDraft(store: Store): Draft {
   const puts = new Map<string, { readonly table: Table; readonly record: Tables[Table] }>();
   const deletes = new Map<string, { readonly table: Table; readonly id: string }>();
+  let keepRows: number | undefined;
 
   function get<K extends Table>(table: K, id: string): Tables[K] | undefined {
     const at = key(table, id);
@@ -153,6 +159,9 @@ export function createDraft(store: Store): Draft {
       puts.delete(key(table, id));
       deletes.set(key(table, id), { table, id });
     },
-    changes: () => ({ puts: [...puts.values()], deletes: [...deletes.values()] }),
+    forgetJournal(rows) {
+      keepRows = rows;
+    },
+    changes: () => ({ puts: [...puts.values()], deletes: [...deletes.values()], keepRows }),
   };
 }

@@ -1,0 +1,103 @@
+/**
+ * What a session forgets: finished things that everybody has heard of, oldest first.
+ *
+ * RN1. Nothing live, unread or unreported is removed, however old.
+ * RN2. A task goes together with its requests and its message; an ended agent with its files, and only
+ *      once none of its tasks is kept and its process is proven gone.
+ * RN3. What is kept is bounded: `keep` of each kind of record, and a multiple of it of the rest.
+ */
+import type { Frame } from './herd.ts';
+import type { AgentRecord, Table, Tables, TaskRecord } from './records.ts';
+
+export interface Retention {
+  /** How many finished tasks, and as many of each other finished thing, are kept. */
+  readonly keep: number;
+  /** How long a finished thing is kept at most, in ms. */
+  readonly keepMs: number;
+}
+
+/** Handled envelopes are remembered for longer than any of them could come again. */
+const seenFactor = 10;
+/** Journal rows for each task that is kept. */
+const rowFactor = 100;
+
+/** Removes what is over the bounds; returns how many records went. */
+export function forgetFinished(frame: Frame, retention: Retention): number {
+  const { draft } = frame;
+  const unreported = unreportedText(frame);
+  const tasks = finished(frame, 'task', retention, (task) => task.result?.settledAtMs).filter(
+    (task) => !unreported.includes(task.id),
+  );
+  for (const task of tasks) forgetTask(frame, task);
+  const notices = finished(frame, 'notice', retention, (record) =>
+    record.delivered ? record.notice.atMs : undefined,
+  );
+  const messages = finished(frame, 'message', retention, (message) =>
+    message.receipt === 'queued' ? undefined : message.atMs,
+  );
+  const requests = finished(frame, 'request', retention, (request) =>
+    request.taskId === null ? request.settledAtMs : undefined,
+  );
+  const seen = draft.all('seen').slice(0, -retention.keep * seenFactor);
+  for (const [table, records] of [
+    ['notice', notices],
+    ['message', messages],
+    ['request', requests],
+    ['seen', seen],
+  ] as const) {
+    for (const { id } of records) draft.remove(table, id);
+  }
+  const agents = forgetAgents(frame, retention);
+  draft.forgetJournal(retention.keep * rowFactor);
+  const lists = [tasks, notices, messages, requests, seen, agents];
+  return lists.reduce((sum, list) => sum + list.length, 0);
+}
+
+/** Records that have ended, `endedAtMs` says when, and that are over the bounds; oldest first. */
+function finished<K extends Table>(
+  frame: Frame,
+  table: K,
+  { keep, keepMs }: Retention,
+  endedAtMs: (record: Tables[K]) => number | undefined,
+): readonly Tables[K][] {
+  const ended = frame.draft
+    .all(table)
+    .flatMap((record) => {
+      const atMs = endedAtMs(record);
+      return atMs === undefined ? [] : [{ record, atMs }];
+    })
+    .toSorted((a, b) => a.atMs - b.atMs);
+  const over = ended.length - keep;
+  return ended
+    .filter(({ atMs }, index) => index < over || atMs < frame.nowMs - keepMs)
+    .map(({ record }) => record);
+}
+
+/** Everything that is still to be told, as one text to look ids up in. */
+function unreportedText(frame: Frame): string {
+  const undelivered = frame.draft.all('notice').filter(({ delivered }) => !delivered);
+  const held = frame.herd.watchers().flatMap((watcher) => watcher.getSnapshot().context.settled);
+  return JSON.stringify([undelivered, held]);
+}
+
+function forgetTask({ draft }: Frame, task: TaskRecord): void {
+  draft.remove('task', task.id);
+  draft.remove('message', task.messageId);
+  for (const id of task.requestIds) draft.remove('request', id);
+}
+
+function forgetAgents(frame: Frame, retention: Retention): readonly AgentRecord[] {
+  const { draft, herd } = frame;
+  const needed = new Set(draft.all('task').map((task) => task.agentId));
+  const forgotten = finished(frame, 'agent', retention, (agent) => agent.endedAtMs).filter(
+    (agent) =>
+      !needed.has(agent.id) &&
+      herd.agent(agent.id) === undefined &&
+      agent.error?.code !== 'close_unconfirmed',
+  );
+  for (const { id, launch } of forgotten) {
+    draft.remove('agent', id);
+    frame.effect({ type: 'remove', agentId: id, launch });
+  }
+  return forgotten;
+}

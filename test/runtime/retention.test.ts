@@ -1,0 +1,85 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { eventually, openHerd, type HerdOptions, type TestHerd } from '../support/herd.ts';
+
+const retention = { keep: 3, keepMs: 60_000 };
+
+/** A session that is let go of and opened again, which is when it looks at what it can forget. */
+async function reopened(herd: TestHerd, options: HerdOptions = {}): Promise<TestHerd> {
+  herd.abandon();
+  return herd.reopen({ retention, ...options });
+}
+
+async function finishTasks(herd: TestHerd, count: number): Promise<readonly string[]> {
+  const child = await herd.hatch('worker');
+  const ids: string[] = [];
+  for (let index = 0; index < count; index += 1) {
+    herd.pasture.nowMs += 1;
+    ids.push(await herd.delegate(child, `Task ${index}`));
+    await child.done('completed', { summary: `${index}` });
+  }
+  child.leave();
+  return ids;
+}
+
+describe('a session', () => {
+  it('RN3: keeps the newest finished tasks and forgets the others', async () => {
+    const first = await openHerd();
+    const ids = await finishTasks(first, 6);
+
+    const herd = await reopened(first);
+
+    expect(herd.shepherd.tasks().map(({ id }) => id)).toEqual(ids.slice(-3));
+    expect(herd.store.all('message')).toHaveLength(3);
+    expect(herd.store.all('notice').length).toBeLessThanOrEqual(3);
+    expect(herd.store.journal({ after: 0, limit: 9_999 }).length).toBeLessThanOrEqual(301);
+  });
+
+  it('forgets what is older than it keeps anything', async () => {
+    const first = await openHerd();
+    await finishTasks(first, 2);
+    first.pasture.nowMs += retention.keepMs + 1;
+
+    const herd = await reopened(first);
+
+    expect(herd.shepherd.tasks()).toEqual([]);
+  });
+
+  it('RN1: forgets no task whose outcome is still to be told', async () => {
+    const first = await openHerd({ notify: () => new Promise(() => {}) });
+    const ids = await finishTasks(first, 6);
+
+    const herd = await reopened(first);
+
+    expect(herd.shepherd.tasks().map(({ id }) => id)).toEqual(ids);
+  });
+
+  it('RN1: forgets nothing that is open', async () => {
+    const first = await openHerd();
+    const child = await first.hatch('slow');
+    const open = await first.delegate(child, 'Take your time.');
+    await finishTasks(first, 5);
+    first.pasture.nowMs += retention.keepMs + 1;
+
+    const herd = await reopened(first);
+
+    expect(herd.shepherd.tasks().map(({ id }) => id)).toEqual([open]);
+    expect(herd.shepherd.status(child.id)).toMatchObject({ task: { id: open, state: 'running' } });
+  });
+
+  it('RN2: removes the files of ended agents that it forgets', async () => {
+    const first = await openHerd();
+    for (let index = 0; index < 5; index += 1) {
+      const child = await first.hatch(`lamb ${index}`);
+      first.pasture.nowMs += 1;
+      await first.shepherd.close(child.id);
+    }
+
+    const herd = await reopened(first);
+
+    const files = () => readdirSync(join(herd.shepherd.sessionDir, 'mailbox'));
+    await eventually(() => expect(files()).toHaveLength(3));
+    expect(herd.shepherd.agents()).toHaveLength(3);
+  });
+});
