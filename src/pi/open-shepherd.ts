@@ -17,6 +17,7 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
   return createShepherd({
     cwd: ctx.cwd,
     sessionKey: ctx.sessionManager.getSessionId(),
+    canReturn: ctx.sessionManager.getSessionFile() !== undefined,
     sessionName,
     notify,
     model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
@@ -29,6 +30,10 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
     policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs },
   });
 };
+
+/** Whether the agents are to outlive a quit, by the settings of this moment. */
+export const staysOpen = (ctx: ExtensionContext): boolean =>
+  readSettings(settingsFiles({ agentDir: piAgentDir(), cwd: ctx.cwd })).settings.stayOpen;
 
 /** Whether this Pi session has a herd from before: it is taken up at once, not at the first tool call. */
 export const hasHerd = (ctx: ExtensionContext): boolean =>

@@ -32,6 +32,8 @@ export interface ShepherdOptions {
   readonly cwd?: string | undefined;
   /** Finds the session again: Pi's session id, or a name. Default: a new session. */
   readonly sessionKey?: string | undefined;
+  /** Whether somebody with this key can come back once this process has gone. Default true. */
+  readonly canReturn?: boolean | undefined;
   /** What people see in the directory's name. */
   readonly sessionName?: string | undefined;
   /** Default `.shepherd/sessions` of `cwd`. */
@@ -94,14 +96,25 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     name: options.sessionName ?? 'shepherd',
   });
   const store = (options.openStore ?? openSessionStore)(sessionDir.storePath);
-  const lock = await takeSession({ store, key, makeToken: () => ids.secret(), wall }).catch(
-    (error: unknown) => {
-      store.close();
-      throw error;
-    },
-  );
+  const lock = await takeSession({
+    store,
+    key,
+    canReturn: options.canReturn ?? true,
+    makeToken: () => ids.secret(),
+    wall,
+  }).catch((error: unknown) => {
+    store.close();
+    throw error;
+  });
   // What the runners of this session's children look at: without an owner they end their child.
-  await writeOwner(sessionDir.ownerFile, { v: 1, owner: lock.identity, takenAtMs: wall() });
+  const publishOwner = (stayOpen: boolean) =>
+    writeOwner(sessionDir.ownerFile, {
+      v: 1,
+      owner: lock.identity,
+      takenAtMs: wall(),
+      ...(stayOpen ? { stayOpen } : {}),
+    });
+  await publishOwner(false);
   const host = options.host ?? createProcessHost();
   const policy = { ...defaultPolicy, ...options.policy };
   const mailbox = createFilesystemMailbox({
@@ -169,6 +182,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     },
     model: options.model ?? (() => null),
     signal: options.signal,
+    keepOpen: () => publishOwner(true),
     release,
   });
 }

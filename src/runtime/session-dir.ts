@@ -4,7 +4,14 @@
  * Nothing that a session writes lies elsewhere. The tree is ignored by git, except the notes.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
 import { join, resolve } from 'node:path';
 import { MailboxError } from '../errors.ts';
 
@@ -26,9 +33,39 @@ export function stateDirOf(cwd: string): string {
 
 /** Whether there is a session with this key; makes nothing. */
 export function hasSession(stateDir: string, key: string): boolean {
-  if (!existsSync(stateDir)) return false;
-  const name = readdirSync(stateDir).find((entry) => entry.endsWith(`-${suffixOf(key)}`));
+  const name = existsSync(stateDir) ? findName(stateDir, key) : undefined;
   return name !== undefined && existsSync(join(stateDir, name, 'session.db'));
+}
+
+/**
+ * Has a key mean another session from now on: one that its own owner will not come back to.
+ *
+ * @param name the directory's name, as `listSessions` gives it.
+ */
+export function adoptSession(stateDir: string, key: string, name: string): void {
+  const path = aliasPath(stateDir, key);
+  writeFileSync(`${path}.tmp`, name, { mode: 0o600 });
+  renameSync(`${path}.tmp`, path);
+}
+
+/** Says which session a key means, where that is not the one it made. */
+function aliasPath(stateDir: string, key: string): string {
+  return join(stateDir, `.adopted-${suffixOf(key)}`);
+}
+
+function findName(stateDir: string, key: string): string | undefined {
+  const names = sessionNames(stateDir);
+  const path = aliasPath(stateDir, key);
+  const adopted = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+  if (adopted !== undefined && names.includes(adopted)) return adopted;
+  return names.find((entry) => entry.endsWith(`-${suffixOf(key)}`));
+}
+
+/** Names of the sessions' directories, in the order in which they began. */
+export function sessionNames(stateDir: string): readonly string[] {
+  return readdirSync(stateDir)
+    .filter((entry) => /^\d{4,}-.*-[0-9a-f]{8}$/.test(entry))
+    .toSorted();
 }
 
 function suffixOf(key: string): string {
@@ -49,20 +86,20 @@ export function openSessionDir(options: {
   readonly name: string;
 }): SessionDir {
   const stateDir = resolve(options.stateDir);
-  const hash = createHash('sha256').update(options.key).digest('hex');
-  const suffix = suffixOf(options.key);
   try {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     writeFileSync(join(stateDir, '.gitignore'), ignored);
-    const names = readdirSync(stateDir).filter((entry) => /^\d{4,}-/.test(entry));
-    const known = names.find((entry) => entry.endsWith(`-${suffix}`));
-    const dir = join(stateDir, known ?? allocate(stateDir, names, slug(options.name), suffix));
+    const known = findName(stateDir, options.key);
+    const name = known ?? allocate(stateDir, slug(options.name), suffixOf(options.key));
+    const dir = join(stateDir, name);
+    // From its name, so that an adopted session stays what its children know it as.
+    const id = name.slice(-8);
     const paths = { mailboxDir: join(dir, 'mailbox'), launchDir: join(dir, 'launch') };
     for (const path of Object.values(paths)) mkdirSync(path, { recursive: true, mode: 0o700 });
     return {
       dir,
-      sessionId: `shepherd-session-${hash.slice(0, 12)}`,
-      brokerId: `shepherd-broker-${hash.slice(12, 24)}`,
+      sessionId: `shepherd-session-${id}`,
+      brokerId: `shepherd-broker-${id}`,
       storePath: join(dir, 'session.db'),
       ownerFile: join(dir, 'owner.json'),
       ...paths,
@@ -82,13 +119,8 @@ function slug(name: string): string {
 }
 
 /** mkdir is exclusive: of two sessions that begin at once each gets its own number. */
-function allocate(
-  stateDir: string,
-  names: readonly string[],
-  name: string,
-  suffix: string,
-): string {
-  const last = Math.max(0, ...names.map((entry) => Number.parseInt(entry, 10)));
+function allocate(stateDir: string, name: string, suffix: string): string {
+  const last = Math.max(0, ...sessionNames(stateDir).map((entry) => Number.parseInt(entry, 10)));
   for (let number = last + 1; ; number += 1) {
     const entry = `${String(number).padStart(4, '0')}-${name}-${suffix}`;
     try {

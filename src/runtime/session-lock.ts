@@ -19,6 +19,8 @@ export interface SessionOwner {
   readonly identity: OwnerIdentity;
   /** Finds the session again: Pi's session id, or a name. */
   readonly key: string;
+  /** Its Pi session has a file: it can be opened again, and this session with it. */
+  readonly canReturn: boolean;
   readonly atMs: number;
 }
 
@@ -39,17 +41,18 @@ export interface SessionLock {
 export async function takeSession(options: {
   readonly store: Store;
   readonly key: string;
+  readonly canReturn: boolean;
   readonly makeToken: () => string;
   /** Epoch ms. */
   readonly wall: () => number;
 }): Promise<SessionLock> {
-  const { store, key, makeToken, wall } = options;
+  const { store, key, canReturn, makeToken, wall } = options;
   const identity = await describeSelf();
   for (;;) {
     const previous = store.owner();
     if (previous?.state === 'held') await refuseUnlessDead(previous);
     const token = makeToken();
-    const mine: SessionOwner = { token, state: 'held', identity, key, atMs: wall() };
+    const mine: SessionOwner = { token, state: 'held', identity, key, canReturn, atMs: wall() };
     if (!store.swapOwner(previous?.token, mine)) continue;
     return {
       identity,

@@ -238,8 +238,11 @@ export interface Shepherd {
   /**
    * Lets go of the session and keeps its children: whoever opens it with the same key goes on with
    * it. Idempotent; nothing after `dispose`.
+   *
+   * @param options `stayOpen`: the children live on although this process ends, beyond the grace that
+   * children of a dead owner have.
    */
-  release(): Promise<void>;
+  release(options?: { readonly stayOpen?: boolean }): Promise<void>;
   /** Closes every agent and ends the session. Idempotent. */
   dispose(): Promise<void>;
 }

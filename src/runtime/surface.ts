@@ -41,6 +41,8 @@ export interface SurfaceOptions {
   };
   readonly model: () => string | null;
   readonly signal: AbortSignal | undefined;
+  /** Tells the children's runners that they need no living owner. */
+  readonly keepOpen: () => Promise<void>;
   /** Lets go of everything the session holds. */
   readonly release: (state: 'parked' | 'released') => void;
 }
@@ -247,9 +249,10 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
     },
     on: (listener) => engine.on(listener),
     changes: () => streamChanges(engine, ended.signal),
-    release() {
+    async release({ stayOpen = false } = {}) {
+      if (stayOpen && !ended.signal.aborted) await surface.keepOpen();
       letGo('parked');
-      return (disposing ??= Promise.resolve());
+      await (disposing ??= Promise.resolve());
     },
     dispose: () => (disposing ??= endSession()),
   };

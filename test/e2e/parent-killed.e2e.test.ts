@@ -38,57 +38,84 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-it('goes on with the herd as if nothing had happened, and tells the outcome once', async () => {
-  const script = createDemoScript();
-  const model = await startScriptedModel(script.options);
-  undo.push(() => model.close());
-  const isolated = await makeIsolatedPi({ baseUrl: model.baseUrl, models: ['m'] });
-  undo.push(() => isolated.remove());
-  const piSessionDir = join(isolated.home, 'shepherd-session');
-  const start = (...args: string[]) =>
-    startPiRpc({
-      pi: resolvePi(),
-      isolated,
-      args: ['--session-dir', piSessionDir, ...BARE_FLAGS, '-e', packageInfo().dir, ...args],
+interface Restart {
+  /** Beside the flags that every start has. */
+  readonly first: readonly string[];
+  readonly second: readonly string[];
+  /** Typed into the second Pi before anything else. */
+  readonly command?: string;
+}
+
+const restarts: readonly (readonly [string, Restart])[] = [
+  ['the same Pi session', { first: [], second: ['-c'] }],
+  [
+    'another Pi session, which is asked to adopt it',
+    { first: [], second: [], command: '/shepherd adopt 0001' },
+  ],
+  [
+    'another Pi session by itself, when the first one had no file',
+    { first: ['--no-session'], second: [] },
+  ],
+];
+
+it.each(restarts)(
+  'goes on in %s, and tells the outcome once',
+  async (_name, restart) => {
+    const script = createDemoScript();
+    const model = await startScriptedModel(script.options);
+    undo.push(() => model.close());
+    const isolated = await makeIsolatedPi({ baseUrl: model.baseUrl, models: ['m'] });
+    undo.push(() => isolated.remove());
+    const piSessionDir = join(isolated.home, 'shepherd-session');
+    const start = (args: readonly string[]) =>
+      startPiRpc({
+        pi: resolvePi(),
+        isolated,
+        args: ['--session-dir', piSessionDir, ...BARE_FLAGS, '-e', packageInfo().dir, ...args],
+      });
+
+    const first = await start(restart.first);
+    undo.push(() => first.close());
+    await first.request({ type: 'prompt', message: 'go' });
+    const store = await openStore(isolated);
+    await vi.waitFor(
+      () => {
+        expect(store.all('task')).toMatchObject([{ state: 'waiting' }]);
+        expect(store.all('agent').map(({ state }) => state)).toContain('idle');
+      },
+      { timeout: 30_000, interval: 50 },
+    );
+    const pids = store.all('agent').flatMap(({ pid }) => pid ?? []);
+    process.kill(first.pid, 'SIGKILL');
+    await vi.waitFor(() => expect(isAlive(first.pid)).toBe(false), 10_000);
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    // Planner answers while nobody is there to route it.
+    script.releasePlanner();
+
+    const second = await start(restart.second);
+    undo.push(() => second.close(20_000));
+    if (restart.command !== undefined) {
+      await second.request({ type: 'prompt', message: restart.command });
+    }
+    await vi.waitFor(() => expect(store.all('task')).toMatchObject([{ state: 'completed' }]), {
+      timeout: 40_000,
+      interval: 50,
+    });
+    await vi.waitFor(() => expect(countNotifications(piSessionDir)).toMatchObject([{ count: 1 }]), {
+      timeout: 20_000,
+      interval: 50,
     });
 
-  const first = await start();
-  undo.push(() => first.close());
-  await first.request({ type: 'prompt', message: 'go' });
-  const store = await openStore(isolated);
-  await vi.waitFor(
-    () => {
-      expect(store.all('task')).toMatchObject([{ state: 'waiting' }]);
-      expect(store.all('agent').map(({ state }) => state)).toContain('idle');
-    },
-    { timeout: 30_000, interval: 50 },
-  );
-  const pids = store.all('agent').flatMap(({ pid }) => pid ?? []);
-  process.kill(first.pid, 'SIGKILL');
-  await vi.waitFor(() => expect(isAlive(first.pid)).toBe(false), 10_000);
-  expect(pids.map(isAlive)).toEqual([true, true]);
-  // Planner answers while nobody is there to route it.
-  script.releasePlanner();
-
-  const second = await start('-c');
-  undo.push(() => second.close(20_000));
-  await vi.waitFor(() => expect(store.all('task')).toMatchObject([{ state: 'completed' }]), {
-    timeout: 40_000,
-    interval: 50,
-  });
-  await vi.waitFor(() => expect(countNotifications(piSessionDir)).toMatchObject([{ count: 1 }]), {
-    timeout: 20_000,
-    interval: 50,
-  });
-
-  expect(store.all('task')[0]?.states.map(({ state }) => state)).toEqual([
-    'created',
-    'running',
-    'waiting',
-    'running',
-    'completed',
-  ]);
-  await second.close(20_000);
-  expect(pids.map(isAlive)).toEqual([false, false]);
-  expect(countNotifications(piSessionDir)).toMatchObject([{ status: 'completed', count: 1 }]);
-}, 150_000);
+    expect(store.all('task')[0]?.states.map(({ state }) => state)).toEqual([
+      'created',
+      'running',
+      'waiting',
+      'running',
+      'completed',
+    ]);
+    await second.close(20_000);
+    expect(pids.map(isAlive)).toEqual([false, false]);
+    expect(countNotifications(piSessionDir)).toMatchObject([{ status: 'completed', count: 1 }]);
+  },
+  150_000,
+);

@@ -23,7 +23,13 @@ afterEach(() => {
 });
 
 const take = () =>
-  takeSession({ store, key: 'a key', makeToken: () => createIdMaker().secret(), wall: () => 1 });
+  takeSession({
+    store,
+    key: 'a key',
+    canReturn: true,
+    makeToken: () => createIdMaker().secret(),
+    wall: () => 1,
+  });
 
 /** Puts an owner there as another process would have left it. */
 function leave(identity: OwnerIdentity, state: SessionOwner['state'] = 'held'): void {
@@ -32,6 +38,7 @@ function leave(identity: OwnerIdentity, state: SessionOwner['state'] = 'held'): 
     state,
     identity,
     key: 'a key',
+    canReturn: true,
     atMs: 0,
   });
 }

@@ -2,14 +2,14 @@
  * The Shepherd's side in a Pi session: opens the runtime when it is first needed, closes it with the
  * session, and registers the tools that drive it.
  *
- * A quit closes the herd. Every other end of the session (reload, new, resume, fork) lets go of it with
+ * A quit closes the herd, unless the setting `stayOpen` keeps it. Every other end of the session (reload, new, resume, fork) lets go of it with
  * its children running, and whoever opens that session again goes on with it.
  *
- * Seams for later: the status widget, `/shepherd` and more tools.
+ * Seams for later: the status widget, the rest of `/shepherd` and more tools.
  */
 import type { ExtensionAPI, ExtensionContext } from '@earendil-works/pi-coding-agent';
-import { describeError } from '../../errors.ts';
-import type { Notice, Shepherd } from '../../runtime/shepherd.ts';
+import { ConfigError, describeError } from '../../errors.ts';
+import type { AgentState, Notice, Shepherd } from '../../runtime/shepherd.ts';
 import { registerDelivery } from '../delivery-hooks.ts';
 import { registerNoticeRenderers } from '../render/notice.ts';
 import { createCloseTool } from '../tools/close.ts';
@@ -18,6 +18,7 @@ import { createMessageTool } from '../tools/message.ts';
 import { createSpawnTool } from '../tools/spawn.ts';
 import { createStatusTool } from '../tools/status.ts';
 import { createWatchTool } from '../tools/watch.ts';
+import { adopt, lookForHerds } from './adopt.ts';
 
 /** What the Pi session gives the runtime. */
 export interface OpenShepherdOptions {
@@ -28,11 +29,23 @@ export interface OpenShepherdOptions {
 }
 export type OpenShepherd = (options: OpenShepherdOptions) => Promise<Shepherd>;
 
+/** What a Pi session does with herds that outlive it. */
+export interface HerdPolicy {
+  /** Whether this session has one from before. */
+  readonly hasHerd: (ctx: ExtensionContext) => boolean;
+  /** Whether a quit keeps it. */
+  readonly staysOpen: (ctx: ExtensionContext) => boolean;
+}
+
+const newHerds: HerdPolicy = { hasHerd: () => false, staysOpen: () => false };
+
+const endStates: ReadonlySet<AgentState> = new Set(['closed', 'failed', 'lost']);
+
 /** Registers everything that makes a Pi session the Shepherd. */
 export function registerParent(
   pi: ExtensionAPI,
   openShepherd: OpenShepherd,
-  hasHerd: (ctx: ExtensionContext) => boolean = () => false,
+  { hasHerd, staysOpen }: HerdPolicy = newHerds,
 ): void {
   const delivery = registerDelivery(pi);
   let opened: Promise<Shepherd> | undefined;
@@ -67,18 +80,51 @@ export function registerParent(
   }
   registerNoticeRenderers(pi);
 
+  /** Takes up this session's own herd, and looks for others that were left behind. */
+  async function begin(ctx: ExtensionContext): Promise<void> {
+    const hasOwn = hasHerd(ctx);
+    if ((await lookForHerds(ctx, hasOwn)) || hasOwn) await shepherd(ctx);
+  }
+
+  pi.registerCommand('shepherd', {
+    description: 'adopt <session>: takes up the herd that another Pi session left behind',
+    async handler(args, ctx) {
+      try {
+        const [verb, wanted = ''] = args.trim().split(/\s+/);
+        if (verb !== 'adopt') {
+          throw new ConfigError('invalid_argument', 'Usage: /shepherd adopt <session>');
+        }
+        const running = await opened?.catch(() => undefined);
+        if (running?.agents().some(({ state }) => !endStates.has(state)) === true) {
+          throw new ConfigError(
+            'invalid_argument',
+            'This Pi session has agents of its own; close them first.',
+          );
+        }
+        const { name, liveAgents } = await adopt(ctx, wanted);
+        await running?.release();
+        opened = undefined;
+        await shepherd(ctx);
+        ctx.ui.notify(`Adopted ${name} with ${liveAgents} agents.`);
+      } catch (error) {
+        ctx.ui.notify(describeError(error), 'error');
+      }
+    },
+  });
   pi.on('session_start', (_event, ctx) => {
-    if (!hasHerd(ctx)) return;
-    shepherd(ctx).catch((error: unknown) => {
+    begin(ctx).catch((error: unknown) => {
       ctx.ui.notify(describeError(error), 'error');
     });
   });
-  pi.on('session_shutdown', async ({ reason }) => {
+  pi.on('session_shutdown', async ({ reason }, ctx) => {
     const closing = opened;
     opened = undefined;
     // A runtime that never opened has nothing to close; its caller has the error.
     await closing?.then(
-      (running) => (reason === 'quit' ? running.dispose() : running.release()),
+      (running) => {
+        if (reason !== 'quit') return running.release();
+        return staysOpen(ctx) ? running.release({ stayOpen: true }) : running.dispose();
+      },
       () => undefined,
     );
   });
