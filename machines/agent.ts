@@ -77,6 +77,23 @@ export interface AgentEndedEvent {
   readonly state: AgentEndState;
 }
 
+/** The actions of an agent that ends by itself: its task fails, its questions are withdrawn (A4). */
+function end(state: 'failed' | 'lost') {
+  return [
+    { type: 'tellTask', params: { type: 'agent.lost' } },
+    'cancelRequests',
+    { type: 'recordAgentState', params: { state } },
+    { type: 'tellSession', params: { state } },
+  ] as const;
+}
+
+/** The actions of an agent whose process is ended on purpose. */
+const close = [
+  'cancelRequests',
+  'endProcess',
+  { type: 'recordAgentState', params: { state: 'closing' } },
+] as const;
+
 export const agentMachine = setup({
   types: {
     context: {} as AgentContext,
@@ -208,13 +225,7 @@ export const agentMachine = setup({
             after: {
               spawnDeadline: {
                 target: 'failed',
-                actions: [
-                  'endProcess',
-                  { type: 'tellTask', params: { type: 'agent.lost' } },
-                  'cancelRequests',
-                  { type: 'recordAgentState', params: { state: 'failed' } },
-                  { type: 'tellSession', params: { state: 'failed' } },
-                ],
+                actions: ['endProcess', ...end('failed')],
               },
             },
             on: {
@@ -224,30 +235,15 @@ export const agentMachine = setup({
               },
               'launch.failed': {
                 target: 'failed',
-                actions: [
-                  { type: 'tellTask', params: { type: 'agent.lost' } },
-                  'cancelRequests',
-                  { type: 'recordAgentState', params: { state: 'failed' } },
-                  { type: 'tellSession', params: { state: 'failed' } },
-                ],
+                actions: [...end('failed')],
               },
               'process.exited': {
                 target: 'failed',
-                actions: [
-                  { type: 'tellTask', params: { type: 'agent.lost' } },
-                  'cancelRequests',
-                  { type: 'recordAgentState', params: { state: 'failed' } },
-                  { type: 'tellSession', params: { state: 'failed' } },
-                ],
+                actions: [...end('failed')],
               },
               'agent.close': {
                 target: 'closing',
-                actions: [
-                  { type: 'tellTask', params: { type: 'agent.closed' } },
-                  'cancelRequests',
-                  'endProcess',
-                  { type: 'recordAgentState', params: { state: 'closing' } },
-                ],
+                actions: [{ type: 'tellTask', params: { type: 'agent.closed' } }, ...close],
               },
             },
           },
@@ -258,29 +254,15 @@ export const agentMachine = setup({
             on: {
               'process.exited': {
                 target: 'lost',
-                actions: [
-                  { type: 'tellTask', params: { type: 'agent.lost' } },
-                  'cancelRequests',
-                  { type: 'recordAgentState', params: { state: 'lost' } },
-                  { type: 'tellSession', params: { state: 'lost' } },
-                ],
+                actions: [...end('lost')],
               },
               'agent.close': {
                 target: 'closing',
-                actions: [
-                  { type: 'tellTask', params: { type: 'agent.closed' } },
-                  'cancelRequests',
-                  'endProcess',
-                  { type: 'recordAgentState', params: { state: 'closing' } },
-                ],
+                actions: [{ type: 'tellTask', params: { type: 'agent.closed' } }, ...close],
               },
               'agent.bail': {
                 target: 'closing',
-                actions: [
-                  'cancelRequests',
-                  'endProcess',
-                  { type: 'recordAgentState', params: { state: 'closing' } },
-                ],
+                actions: [...close],
               },
             },
             states: {

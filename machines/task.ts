@@ -213,6 +213,12 @@ function settle(status: TaskStatus, cause: TaskCause) {
   ] as const;
 }
 
+/** How the owner's word ends a task that it did not complete, waiting or not. */
+const givenUp = [
+  { guard: 'isBlocked', target: '#task.blocked', actions: [...settle('blocked', 'owner')] },
+  { guard: 'isFailed', target: '#task.failed', actions: [...settle('failed', 'owner')] },
+] as const;
+
 export const taskMachine = base.createMachine({
   id: 'task',
   description: 'One tracked task. A turn that ends is not a task that is done.',
@@ -266,16 +272,7 @@ export const taskMachine = base.createMachine({
                 target: '#task.completed',
                 actions: [...settle('completed', 'owner')],
               },
-              {
-                guard: 'isBlocked',
-                target: '#task.blocked',
-                actions: [...settle('blocked', 'owner')],
-              },
-              {
-                guard: 'isFailed',
-                target: '#task.failed',
-                actions: [...settle('failed', 'owner')],
-              },
+              ...givenUp,
             ],
             'provider.gave_up': {
               target: '#task.failed',
@@ -317,16 +314,7 @@ export const taskMachine = base.createMachine({
                 target: '#task.completed',
                 actions: [...settle('completed', 'owner')],
               },
-              {
-                guard: 'isBlocked',
-                target: '#task.blocked',
-                actions: [...settle('blocked', 'owner')],
-              },
-              {
-                guard: 'isFailed',
-                target: '#task.failed',
-                actions: [...settle('failed', 'owner')],
-              },
+              ...givenUp,
             ],
             'provider.gave_up': {
               target: '#task.failed',
