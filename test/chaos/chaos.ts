@@ -1,0 +1,29 @@
+/** `npm run chaos -- --runs 20 --seed 1 [--first 0] [--jobs 2] [--keep] [--json]`. */
+import { parseArgs } from 'node:util';
+import { runChaos } from './run-chaos.ts';
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: 'string', default: '20' },
+    seed: { type: 'string', default: '1' },
+    first: { type: 'string', default: '0' },
+    jobs: { type: 'string', default: '2' },
+    keep: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
+});
+const ended = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ended.abort());
+
+const result = await runChaos({
+  runs: Number(values.runs),
+  seed: Number(values.seed),
+  first: Number(values.first),
+  jobs: Number(values.jobs),
+  keep: values.keep,
+  signal: ended.signal,
+  onTrouble: (text) => process.stderr.write(`${text}\n`),
+});
+const { lost, doubled, wrongOutcome } = result;
+process.stdout.write(`${JSON.stringify(result, null, values.json ? 0 : 2)}\n`);
+process.exitCode = lost + doubled + wrongOutcome === 0 && !ended.signal.aborted ? 0 : 1;
