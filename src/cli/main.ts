@@ -7,6 +7,9 @@ import { packageInfo } from './package-dir.ts';
 
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   demo: async () => (await import('./commands/demo.ts')).demo,
+  sessions: async () => (await import('./commands/sessions.ts')).sessions,
+  status: async () => (await import('./commands/status.ts')).status,
+  mailbox: async () => (await import('./commands/mailbox.ts')).mailbox,
 };
 
 function out(line: string): void {
@@ -57,18 +60,27 @@ async function main(argv: readonly string[]): Promise<number> {
   }
   const { values, positionals } = parse(name, command, rest);
   if (values['help'] === true) {
+    const words = command.positionals === undefined ? '' : ` ${command.positionals}`;
     out(
-      `Usage: sheepfold ${name} [options]\n\n${command.summary}\n\nOptions: ${optionsOf(command)}`,
+      `Usage: sheepfold ${name}${words} [options]\n\n${command.summary}\n\nOptions: ${optionsOf(command)}`,
     );
     return 0;
   }
-  if (positionals.length > 0) {
+  if (positionals.length > 0 && command.positionals === undefined) {
     throw new ConfigError(
       'invalid_argument',
       `sheepfold ${name} takes no "${positionals.join(' ')}"; it takes ${optionsOf(command)}.`,
     );
   }
-  return command.run({ values, out, err, signal: aborting.signal });
+  return command.run({
+    values,
+    positionals,
+    out,
+    err,
+    signal: aborting.signal,
+    now: Date.now,
+    columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+  });
 }
 
 function parse(name: string, command: Command, args: string[]) {

@@ -40,8 +40,14 @@ describe('sheepfold', () => {
   });
 
   it.each([
-    [['nosuch'], 'sheepfold: invalid_argument: There is no command "nosuch"; there is demo.\n'],
-    [['toString'], 'sheepfold: invalid_argument: There is no command "toString"; there is demo.\n'],
+    [
+      ['nosuch'],
+      'sheepfold: invalid_argument: There is no command "nosuch"; there is demo, sessions, status, mailbox.\n',
+    ],
+    [
+      ['toString'],
+      'sheepfold: invalid_argument: There is no command "toString"; there is demo, sessions, status, mailbox.\n',
+    ],
     [['demo', '--nosuch'], expect.stringContaining("Unknown option '--nosuch'")],
   ])('refuses %j on stderr', async (args, stderr) => {
     expect(await sheepfold(...args)).toEqual({ code: 1, stdout: '', stderr });

@@ -1,8 +1,8 @@
 /** `sheepfold demo`: plays scout asks planner on real Pi and tells the story. */
-import { styleText } from 'node:util';
 import { playCanonicalFlow } from '../demo/canonical-flow.ts';
 import type { StoryLine } from '../demo/story.ts';
 import type { Command } from '../command.ts';
+import { paint, taskStyles } from '../terminal.ts';
 
 export const demo: Command = {
   summary: 'plays the canonical flow on real Pi with a scripted model (no account, no network)',
@@ -41,23 +41,9 @@ const introduction = [
   '',
 ].join('\n');
 
-/** Colour only where a person looks: a terminal, and NO_COLOR is not set. */
-function paint(style: Parameters<typeof styleText>[0], text: string): string {
-  return styleText(style, text, { stream: process.stdout });
-}
-
-const stateStyles: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
-  waiting: 'yellow',
-  completed: 'green',
-  blocked: 'red',
-  failed: 'red',
-  cancelled: 'red',
-  timed_out: 'red',
-};
-
 function storyLine({ atMs, who, what, state }: StoryLine, startedAtMs: number): string {
   const seconds = ((atMs - startedAtMs) / 1000).toFixed(1).padStart(5);
-  const style = state === undefined ? undefined : (stateStyles[state] ?? 'cyan');
+  const style = state === undefined ? undefined : (taskStyles[state] ?? 'cyan');
   return `${paint('dim', `${seconds} s`)}  ${paint('bold', who.padEnd(14))}  ${style === undefined ? what : paint(style, what)}`;
 }
 
