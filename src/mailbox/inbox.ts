@@ -24,6 +24,8 @@ import { moveFile, noteReason, pruneDone, setAside, sweepTmp } from './moves.ts'
 
 /** How long handled envelopes are kept, so that a repeat of one is recognised. */
 const doneKeptMs = 24 * 60 * 60_000;
+/** And how many of them: a repeat is a thing of seconds, whatever the day has brought. */
+const doneKept = 2_000;
 /** A day of a busy child is a few thousand files; listing `done` costs 0.1 ms a thousand. */
 const acksBetweenPrunes = 500;
 
@@ -202,7 +204,7 @@ export function openInbox(box: Box, options: InboxOptions): Inbox {
   };
 
   const prune = (olderThanMs: number, limit = 1_000): number =>
-    pruneDone(fs, box, { beforeMs: now() - olderThanMs, limit });
+    pruneDone(fs, box, { beforeMs: now() - olderThanMs, keep: doneKept, limit });
 
   attempt('sweep', box.tmp, () => {
     sweepTmp(fs, box, now() - staleTmpMs);

@@ -48,17 +48,23 @@ export function sweepTmp(fs: MailFs, box: Box, beforeMs: number): void {
   }
 }
 
-/** Deletes what was acked before `beforeMs` (epoch), of the `limit` oldest; returns how many. */
+/**
+ * Deletes what was acked before `beforeMs` (epoch), and what is over the newest `keep`; of the `limit`
+ * oldest. Returns how many.
+ */
 export function pruneDone(
   fs: MailFs,
   box: Box,
-  options: { readonly beforeMs: number; readonly limit: number },
+  options: { readonly beforeMs: number; readonly keep: number; readonly limit: number },
 ): number {
-  const { beforeMs, limit } = options;
-  const old = mailNames(fs, box.done)
+  const { beforeMs, keep, limit } = options;
+  const names = mailNames(fs, box.done);
+  const over = names.length - keep;
+  const old = names
     .slice(0, limit)
     .map((name) => join(box.done, name))
-    .filter((path) => {
+    .filter((path, index) => {
+      if (index < over) return true;
       // A rename sets ctime: this is the time of the ack, not of the writing.
       const found = fs.lstatSync(path, { throwIfNoEntry: false });
       return found !== undefined && found.ctimeMs < beforeMs;

@@ -219,6 +219,16 @@ describe('upkeep', () => {
     expect(listBox(box)).toEqual({});
   });
 
+  it('keeps no more than the newest 2,000 of what was acked', () => {
+    const { box, reopen } = openBox();
+    const names = Array.from({ length: 2_003 }, () => fileNameOf(ids.messageId(Date.now())));
+    for (const name of names) writeFileSync(join(box.done, name), '');
+
+    reopen();
+
+    expect(listBox(box)['done']).toEqual(names.slice(3));
+  });
+
   it('forgets by itself after a day, at the next opening', () => {
     const { box, reader, pass, reopen } = openBox();
     const [id] = publishMany(box, 1);
