@@ -8,6 +8,7 @@ import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import type { InspectionEvent } from 'xstate';
 import { discoverAgents, findAgent, type AgentScope } from '../agents/catalog.ts';
+import { ShepherdError } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import { writeOwner } from '../hosts/owner.ts';
 import { createProcessHost } from '../hosts/process.ts';
@@ -21,7 +22,7 @@ import { createPerformer } from './perform.ts';
 import { defaultPolicy, type Policy } from './policy.ts';
 import type { Retention } from './retention.ts';
 import { openSessionDir, stateDirOf } from './session-dir.ts';
-import { takeSession } from './session-lock.ts';
+import { takeSession, type SessionLock } from './session-lock.ts';
 import { openSessionStore } from './session-store.ts';
 import type { Notice, Shepherd } from './shepherd.ts';
 import type { Store } from './store.ts';
@@ -114,7 +115,10 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
       takenAtMs: wall(),
       ...(stayOpen ? { stayOpen } : {}),
     });
-  await publishOwner(false);
+  await publishOwner(false).catch((error: unknown) => {
+    letGoOf(lock, store, 'parked');
+    throw error;
+  });
   const host = options.host ?? createProcessHost();
   const policy = { ...defaultPolicy, ...options.policy };
   const mailbox = createFilesystemMailbox({
@@ -150,8 +154,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     engine.stop();
     mailbox.dispose();
     host.dispose();
-    lock.release(state);
-    store.close();
+    letGoOf(lock, store, state);
   }
   try {
     await engine.resume();
@@ -185,4 +188,15 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     keepOpen: () => publishOwner(true),
     release,
   });
+}
+
+/** A lock that a full disk keeps from being released is free once this process has ended. */
+function letGoOf(lock: SessionLock, store: Store, state: 'parked' | 'released'): void {
+  try {
+    lock.release(state);
+  } catch (error) {
+    if (!ShepherdError.is(error)) throw error;
+  } finally {
+    store.close();
+  }
 }

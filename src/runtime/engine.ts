@@ -8,7 +8,7 @@
  * G3. A listener that throws is cut off; the session goes on.
  */
 import type { InspectionEvent } from 'xstate';
-import { ConfigError, ShepherdError } from '../errors.ts';
+import { ConfigError, ShepherdError, TaskError, describeError } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import type { IdMaker } from '../ids.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
@@ -237,8 +237,12 @@ export function createEngine(options: EngineOptions): Engine {
     try {
       return step(`command ${name}`, work);
     } catch (error) {
-      if (!ShepherdError.is(error) || error.code === 'internal_error') contain(error);
-      throw error;
+      if (ShepherdError.is(error) && error.code !== 'internal_error') throw error;
+      contain(error);
+      if (ShepherdError.is(error)) throw error;
+      throw new TaskError('internal_error', `${name} failed: ${describeError(error)}`, {
+        cause: error,
+      });
     }
   }
 

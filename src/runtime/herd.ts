@@ -139,6 +139,17 @@ export function createHerd(options: HerdOptions): Herd {
     find: (actorId) => actors.get(actorId),
   });
 
+  let inspector = options.inspect;
+
+  /** Cut off when it throws: XState would have the actor it looks at fail, or stop for ever. */
+  function inspect(event: InspectionEvent): void {
+    try {
+      inspector?.(event);
+    } catch {
+      inspector = undefined;
+    }
+  }
+
   let session = startSession();
 
   function startSession(): SessionActor {
@@ -148,7 +159,7 @@ export function createHerd(options: HerdOptions): Herd {
       clock,
       input: { sessionId: options.sessionId },
       ...(snapshot === undefined ? {} : { snapshot: snapshot as never }),
-      ...(options.inspect === undefined ? {} : { inspect: options.inspect }),
+      ...(inspector === undefined ? {} : { inspect }),
     });
     observe(sessionActorId, actor);
     actor.start();

@@ -370,6 +370,39 @@ describe('a listener', () => {
     expect([...new Set(states)]).toEqual(['created', 'running', 'completed']);
   });
 
+  it('that calls the Shepherd does not overtake what it was told of', async () => {
+    const herd = await openHerd();
+    const child = await herd.hatch('one');
+    const said: Promise<unknown>[] = [];
+    const stop = herd.shepherd.on((change) => {
+      if (change.type !== 'task' || change.task.state !== 'created') return;
+      said.push(herd.shepherd.message({ target: child.id, message: 'Mind the gate.' }));
+    });
+
+    await herd.delegate(child);
+    stop();
+    await Promise.all(said);
+    await child.receives('message');
+
+    expect(child.received.map(({ kind }) => kind)).toEqual(['task', 'message']);
+  });
+
+  it('hears of every change in the order of the commits, also of those it causes', async () => {
+    const herd = await openHerd();
+    const child = await herd.hatch('one');
+    const heard: string[] = [];
+    herd.shepherd.on((change) => {
+      if (change.type !== 'task') return;
+      heard.push(`${change.task.id} ${change.task.state}`);
+      if (change.task.state === 'running') void herd.shepherd.close(child.id);
+    });
+
+    const taskId = await herd.delegate(child);
+    await herd.shepherd.settled(taskId);
+
+    expect(heard).toEqual(['created', 'running', 'cancelled'].map((state) => `${taskId} ${state}`));
+  });
+
   it('that has stopped hears no more', async () => {
     const herd = await openHerd();
     const heard: Change[] = [];
