@@ -1,7 +1,8 @@
 /**
  * Runs a session: inputs become steps, committed steps become effects and changes.
  *
- * Owns: the order commit → effects → listeners. Never: what an input or an effect means.
+ * Owns: that listeners hear of a commit, in order, and that its effects follow. Never: what an input or
+ * an effect means.
  *
  * G1. Nothing happens outside before the step that caused it is committed.
  * G2. A crashing chart is contained in a step of its own; the input that caused it is not repeated.

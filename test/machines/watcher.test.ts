@@ -122,4 +122,18 @@ describe('W3. Outcomes within one coalescing window are one notice', () => {
       [50, 't3'],
     ]);
   });
+
+  it('keeps the window of the first outcome across a restart', () => {
+    const before = openCharts();
+    const watcher = startWatcher(before);
+    watcher.send(settle('t1', 0));
+    before.clock.advanceTo(24);
+    watcher.send(settle('t2', 24));
+
+    const bench = openCharts(24);
+    startWatcher(bench, persist(watcher)).send({ type: 'session.resumed' });
+    bench.clock.advanceTo(100);
+
+    expect(notices(bench)).toEqual([[25, 't1', 't2']]);
+  });
 });

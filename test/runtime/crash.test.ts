@@ -235,6 +235,26 @@ describe('an inspector', () => {
     expect(parents.get('session')).toBeUndefined();
   });
 
+  it('sees one session, and only what was rolled back anew', async () => {
+    const born: string[] = [];
+    const herd = await openHerd({
+      inspect: (event) => {
+        if (event.type === '@xstate.actor') born.push((event.actorRef as AnyActorRef).id);
+      },
+    });
+    const one = await herd.hatch('one');
+    await herd.hatch('two');
+    const before = born.length;
+
+    herd.store.break(1);
+    one.turn('turn_started');
+    await eventually(() => expect(herd.store.refused()).toBe(1));
+    await one.roster();
+
+    expect(born.slice(before)).toEqual([one.id]);
+    expect(herd.shepherd.status(one.id).state).toBe('working');
+  });
+
   it.each(['@xstate.actor', '@xstate.event', '@xstate.microstep', '@xstate.snapshot'] as const)(
     'that throws on %s is cut off, and nobody else notices',
     async (type) => {
