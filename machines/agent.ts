@@ -8,8 +8,11 @@
  * A1. `ready` only after the child's own `hello`; without it the spawn deadline fails the agent.
  * A2. A turn that starts or ends moves the process region only; it never reaches the task.
  * A3. At most one task; the slot frees when that task has settled and its child has let go of it.
+ *     Tasks queued behind it are held as they were created, and begin in order.
  * A4. An agent that is lost fails its task; one that is closed cancels it.
  * A5. An ended agent (closed, failed, lost) takes no further event.
+ * A6. A turn that ends with the task open and nothing outstanding is reminded of `shepherd_done`, as
+ *     often as `doneNudges` says; then it is reported, once. An aborted or failed turn never is.
  */
 import {
   and,
@@ -26,7 +29,7 @@ import {
   type DoneActorEvent,
 } from 'xstate';
 import { requestMachine, type RequestInput, type RequestSettledEvent } from './request.ts';
-import { taskMachine, type TaskInput, type TaskSettledEvent } from './task.ts';
+import { taskMachine, type TaskInput, type TaskSettledEvent, type TaskWaitEvent } from './task.ts';
 
 export interface AgentInput {
   readonly agentId: string;
@@ -36,14 +39,29 @@ export interface AgentInput {
   readonly spawnDeadlineAtMs: number;
   /** How long a child may take to let go of a task that settled from outside, in ms. */
   readonly drainAfterMs: number;
+  /** How often a child is reminded that its task is still open; 0 = never, and nobody is told. */
+  readonly doneNudges: number;
 }
 
 export interface AgentContext extends AgentInput {
   readonly taskId: string | null;
+  /** Tasks held until the slot is free, oldest first. */
+  readonly queue: readonly string[];
+  /** Reminders left since the task began or was last answered. */
+  readonly nudgesLeft: number;
   /** Epoch ms at which a child that will not let go is ended; `null` when none is awaited. */
   readonly drainDeadlineAtMs: number | null;
   /** Open questions of this agent that no task requires. */
   readonly requestIds: readonly string[];
+}
+
+/** A run of the child's Pi has ended; nothing about its task follows from that. */
+export interface TurnSettledEvent {
+  readonly type: 'turn.settled';
+  readonly atMs: number;
+  readonly outcome: 'completed' | 'aborted' | 'failed';
+  /** The task that the child knew itself to have, or `null`. */
+  readonly taskId: string | null;
 }
 
 export type AgentEndState = 'closed' | 'failed' | 'lost';
@@ -55,11 +73,20 @@ export type AgentEvent =
   | { readonly type: 'agent.close'; readonly atMs: number }
   | { readonly type: 'agent.bail'; readonly atMs: number }
   | { readonly type: 'turn.started'; readonly atMs: number }
-  | { readonly type: 'turn.settled'; readonly atMs: number }
+  | TurnSettledEvent
   | { readonly type: 'human.awaited'; readonly atMs: number }
   | { readonly type: 'human.answered'; readonly atMs: number }
-  | { readonly type: 'task.assign'; readonly task: TaskInput }
+  | {
+      readonly type: 'task.assign';
+      readonly task: TaskInput;
+      /** Whether a busy agent takes it to be done later; else only a free one takes it. */
+      readonly queue: boolean;
+      readonly atMs: number;
+    }
+  /** The slot is free: the oldest held task begins now. */
+  | { readonly type: 'queue.advance'; readonly atMs: number }
   | TaskSettledEvent
+  | TaskWaitEvent
   /** The child was told that its task is over: from here it has time to let go of it. */
   | { readonly type: 'release.told'; readonly atMs: number }
   | { readonly type: 'request.open'; readonly request: RequestInput }
@@ -87,6 +114,23 @@ function end(state: 'failed' | 'lost') {
   ] as const;
 }
 
+/** The actions of a task that waits for the slot. */
+const hold = ['openTask', 'queueTask', 'recordQueue'] as const;
+
+/** What a turn that left its task open leads to (A6). */
+const forgotten = [
+  {
+    guard: and(['isForgotten', 'mayRemind']),
+    target: '#agent.slot.occupied.reminded',
+    actions: ['remindChild', 'countReminder'],
+  },
+  {
+    guard: 'isForgotten',
+    target: '#agent.slot.occupied.reported',
+    actions: 'reportForgotten',
+  },
+] as const;
+
 /** The actions of an agent whose process is ended on purpose. */
 const close = [
   'cancelRequests',
@@ -111,12 +155,43 @@ export const agentMachine = setup({
     ]),
     /** The child did not settle the task itself: it does not know yet. */
     settledFromOutside: ({ event }) => event.type === 'task.settled' && event.cause !== 'owner',
+    isOwnTask: ({ context, event }) =>
+      event.type === 'task.settled' && event.taskId === context.taskId,
+    isQueued: ({ context, event }) =>
+      event.type === 'task.settled' && context.queue.includes(event.taskId),
+    mayQueue: ({ event }) => event.type === 'task.assign' && event.queue,
+    hasQueued: ({ context }) => context.queue.length > 0,
+    /** Its turn knew of the task and ended by itself, and nobody owes it an answer. */
+    isForgotten: ({ context, event }) =>
+      event.type === 'turn.settled' &&
+      event.outcome === 'completed' &&
+      event.taskId === context.taskId &&
+      context.requestIds.length === 0 &&
+      context.doneNudges > 0,
+    mayRemind: ({ context }) => context.nudgesLeft > 0,
   },
   actions: {
-    takeTask: assign(({ event }) =>
-      event.type === 'task.assign' ? { taskId: event.task.taskId } : {},
+    takeTask: assign(({ context, event }) =>
+      event.type === 'task.assign'
+        ? { taskId: event.task.taskId, nudgesLeft: context.doneNudges }
+        : {},
+    ),
+    takeQueued: assign(({ context: { queue, doneNudges } }) => ({
+      taskId: queue[0] ?? null,
+      queue: queue.slice(1),
+      nudgesLeft: doneNudges,
+    })),
+    queueTask: assign(({ context, event }) =>
+      event.type === 'task.assign' ? { queue: [...context.queue, event.task.taskId] } : {},
+    ),
+    unqueueTask: assign(({ context, event }) =>
+      event.type === 'task.settled'
+        ? { queue: context.queue.filter((id) => id !== event.taskId) }
+        : {},
     ),
     dropTask: assign({ taskId: null, drainDeadlineAtMs: null }),
+    countReminder: assign({ nudgesLeft: ({ context }) => context.nudgesLeft - 1 }),
+    restoreReminders: assign({ nudgesLeft: ({ context }) => context.doneNudges }),
     awaitRelease: assign(({ context, event }) =>
       event.type === 'release.told' ? { drainDeadlineAtMs: event.atMs + context.drainAfterMs } : {},
     ),
@@ -144,6 +219,14 @@ export const agentMachine = setup({
     endProcess: () => {},
     /** Runtime: stops the child's running turn and tells it that the task is over. */
     releaseTask: () => {},
+    /** Runtime: the public record shows which tasks are held, in order. */
+    recordQueue: () => {},
+    /** Runtime: answers with `queue.advance` when a task is held. */
+    offerSlot: () => {},
+    /** Runtime: tells the child that its task is still open. */
+    remindChild: () => {},
+    /** Runtime: tells the Shepherd that the child leaves its task open. */
+    reportForgotten: () => {},
   },
   delays: {
     /** Bare instants; the runtime turns them into `instant − now`. Infinity is never. */
@@ -167,17 +250,23 @@ export const agentMachine = setup({
           return event.request;
         },
       }),
-      /** Tells the task what became of its agent (A4). */
+      /** Tells the tasks what became of their agent (A4); a crash costs the one it has, no held one. */
       tellTask: enqueueActions(
         (
           { enqueue, context, event },
           params: { readonly type: 'agent.closed' | 'agent.lost' | 'actor.crashed' },
         ) => {
-          if (context.taskId === null) return;
           const atMs = 'atMs' in event ? event.atMs : context.spawnDeadlineAtMs;
-          enqueue.sendTo(context.taskId, { type: params.type, atMs });
+          const held = params.type === 'actor.crashed' ? [] : context.queue;
+          for (const id of [context.taskId, ...held]) {
+            if (id !== null) enqueue.sendTo(id, { type: params.type, atMs });
+          }
         },
       ),
+      dispatchTask: enqueueActions(({ enqueue, context, event }) => {
+        if (context.taskId === null || !('atMs' in event)) return;
+        enqueue.sendTo(context.taskId, { type: 'task.dispatched', atMs: event.atMs });
+      }),
       /** Questions of an agent that has ended are withdrawn: nobody is there to read the answer. */
       cancelRequests: enqueueActions(({ enqueue, context, event }) => {
         const atMs = 'atMs' in event ? event.atMs : context.spawnDeadlineAtMs;
@@ -186,8 +275,9 @@ export const agentMachine = setup({
       /** After the agent's own timers, so that equal instants keep their order. */
       resumeChildrenNext: raise({ type: 'children.resume' as const }),
       resumeChildren: enqueueActions(({ enqueue, context }) => {
-        if (context.taskId !== null) enqueue.sendTo(context.taskId, { type: 'session.resumed' });
-        for (const id of context.requestIds) enqueue.sendTo(id, { type: 'session.resumed' });
+        for (const id of [context.taskId, ...context.queue, ...context.requestIds]) {
+          if (id !== null) enqueue.sendTo(id, { type: 'session.resumed' });
+        }
       }),
       bail: raise(({ context }) => ({
         type: 'agent.bail' as const,
@@ -201,6 +291,8 @@ export const agentMachine = setup({
     context: ({ input }) => ({
       ...input,
       taskId: null,
+      queue: [],
+      nudgesLeft: 0,
       drainDeadlineAtMs: null,
       requestIds: [],
     }),
@@ -262,7 +354,7 @@ export const agentMachine = setup({
               },
               'agent.bail': {
                 target: 'closing',
-                actions: [...close],
+                actions: [{ type: 'tellTask', params: { type: 'agent.closed' } }, ...close],
               },
             },
             states: {
@@ -329,6 +421,8 @@ export const agentMachine = setup({
           // A question that no task requires belongs to the agent itself.
           'request.open': { guard: 'isAlive', actions: ['openRequest', 'keepRequest'] },
           'request.settled': { actions: 'dropRequest' },
+          // A held task that ended: the child has never heard of it.
+          'task.settled': { guard: 'isQueued', actions: ['unqueueTask', 'recordQueue'] },
         },
         states: {
           free: {
@@ -337,28 +431,53 @@ export const agentMachine = setup({
               'task.assign': {
                 guard: 'isAlive',
                 target: 'occupied',
-                actions: ['openTask', 'takeTask'],
+                actions: ['openTask', 'takeTask', 'dispatchTask'],
+              },
+              'queue.advance': {
+                guard: and(['isAlive', 'hasQueued']),
+                target: 'occupied',
+                actions: ['takeQueued', 'recordQueue', 'dispatchTask'],
               },
             },
           },
           occupied: {
             description: 'Has a task that has not settled.',
+            initial: 'expected',
             on: {
               'task.settled': [
                 {
-                  guard: and(['settledFromOutside', 'isInTurn']),
+                  guard: and(['isOwnTask', 'settledFromOutside', 'isInTurn']),
                   target: 'draining',
                   actions: ['releaseTask', 'dropTask'],
                 },
                 {
-                  guard: 'settledFromOutside',
+                  guard: and(['isOwnTask', 'settledFromOutside']),
                   target: 'free',
-                  actions: ['releaseTask', 'dropTask'],
+                  actions: ['releaseTask', 'dropTask', 'offerSlot'],
                 },
-                { target: 'free', actions: 'dropTask' },
+                { guard: 'isOwnTask', target: 'free', actions: ['dropTask', 'offerSlot'] },
               ],
+              'task.assign': { guard: and(['isAlive', 'mayQueue']), actions: [...hold] },
+              'task.waiting': { target: '.waiting' },
               'actor.crashed': {
                 actions: { type: 'tellTask', params: { type: 'actor.crashed' } },
+              },
+            },
+            states: {
+              expected: {
+                description: 'Its `shepherd_done` is expected; nothing speaks against it.',
+                on: { 'turn.settled': [...forgotten] },
+              },
+              waiting: {
+                description: 'Its task requires a reply; a turn that ends here is as it should be.',
+                on: { 'task.resumed': { target: 'expected', actions: 'restoreReminders' } },
+              },
+              reminded: {
+                description: 'A turn ended with the task open; the child has been reminded.',
+                on: { 'turn.settled': [...forgotten] },
+              },
+              reported: {
+                description: 'Reminders did not help; the Shepherd has been told.',
               },
             },
           },
@@ -367,7 +486,8 @@ export const agentMachine = setup({
             after: { drainDeadline: { target: 'free', actions: ['bail', 'dropTask'] } },
             on: {
               'release.told': { target: 'draining', reenter: true, actions: 'awaitRelease' },
-              'turn.settled': { target: 'free', actions: 'dropTask' },
+              'turn.settled': { target: 'free', actions: ['dropTask', 'offerSlot'] },
+              'task.assign': { guard: and(['isAlive', 'mayQueue']), actions: [...hold] },
             },
           },
         },

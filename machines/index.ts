@@ -7,6 +7,7 @@ export {
   type AgentEndState,
   type AgentEvent,
   type AgentInput,
+  type TurnSettledEvent,
 } from './agent.ts';
 export {
   requestMachine,
@@ -34,6 +35,7 @@ export {
   type TaskOutcome,
   type TaskSettledEvent,
   type TaskStatus,
+  type TaskWaitEvent,
 } from './task.ts';
 export {
   watcherMachine,

@@ -10,7 +10,7 @@
  * T4. A required request's reply deadline settles the task as blocked; its answer, cancellation or
  *     lost recipient only ends the wait.
  * T5. One stale reminder an episode; it settles nothing. An episode belongs to the oldest open request.
- * T6. The task deadline holds in every open state and starts at dispatch.
+ * T6. The task deadline holds in every open state and starts at dispatch; a held task has none yet.
  * T7. `session.resumed` re-arms every timer at its original instant and repeats no reminder.
  */
 import {
@@ -31,8 +31,8 @@ import { requestMachine, type RequestInput, type RequestSettledEvent } from './r
 export interface TaskInput {
   readonly taskId: string;
   readonly agentId: string;
-  /** Epoch ms at which the task times out; `null` for none. */
-  readonly deadlineAtMs: number | null;
+  /** How long the task may take from its dispatch, in ms; `null` for no deadline. */
+  readonly timeoutMs: number | null;
   /** How long a wait may last before one reminder, in ms; `null` for no reminders. */
   readonly staleAfterMs: number | null;
 }
@@ -48,6 +48,7 @@ export type TaskCause =
   | 'agent_closed'
   | 'agent_lost'
   | 'publish_failed'
+  | 'delivery_failed'
   | 'provider_gave_up'
   | 'actor_crashed';
 
@@ -66,6 +67,10 @@ export interface OpenRequest {
 }
 
 export interface TaskContext extends TaskInput {
+  /** Epoch ms at which it was handed to its agent; `null` while it is held for a busy one. */
+  readonly dispatchedAtMs: number | null;
+  /** Epoch ms at which the task times out; `null` for never. */
+  readonly deadlineAtMs: number | null;
   /** Open required requests, oldest first. */
   readonly requests: readonly OpenRequest[];
   /** Epoch ms of the reminder of this episode; `null` for never. */
@@ -74,6 +79,7 @@ export interface TaskContext extends TaskInput {
 }
 
 export type TaskEvent =
+  | { readonly type: 'task.dispatched'; readonly atMs: number }
   | { readonly type: 'task.started'; readonly atMs: number }
   | { readonly type: 'request.open'; readonly request: RequestInput }
   | RequestSettledEvent
@@ -85,6 +91,7 @@ export type TaskEvent =
     }
   | { readonly type: 'task.cancel'; readonly atMs: number }
   | { readonly type: 'publish.failed'; readonly atMs: number }
+  | { readonly type: 'delivery.failed'; readonly atMs: number }
   | { readonly type: 'provider.gave_up'; readonly atMs: number }
   | { readonly type: 'agent.closed'; readonly atMs: number }
   | { readonly type: 'agent.lost'; readonly atMs: number }
@@ -103,6 +110,12 @@ export interface TaskSettledEvent {
   readonly atMs: number;
 }
 
+/** What the owning agent hears when its task begins, or ceases, to wait for a reply. */
+export interface TaskWaitEvent {
+  readonly type: 'task.waiting' | 'task.resumed';
+  readonly taskId: string;
+}
+
 /** The episode's reminder instant: counted from the oldest request that is still open (T5). */
 function staleAt(requests: readonly OpenRequest[], staleAfterMs: number | null): number | null {
   const oldest = requests[0];
@@ -118,6 +131,7 @@ const base = setup({
   },
   actors: { request: requestMachine },
   guards: {
+    isHeld: ({ context }) => context.dispatchedAtMs === null,
     isCompleted: ({ event }) => event.type === 'task.done' && event.status === 'completed',
     isBlocked: ({ event }) => event.type === 'task.done' && event.status === 'blocked',
     isFailed: ({ event }) => event.type === 'task.done' && event.status === 'failed',
@@ -130,6 +144,14 @@ const base = setup({
       event.type === 'request.settled' && context.requests[0]?.requestId === event.requestId,
   },
   actions: {
+    startDeadline: assign(({ context, event }) =>
+      event.type === 'task.dispatched'
+        ? {
+            dispatchedAtMs: event.atMs,
+            deadlineAtMs: context.timeoutMs === null ? null : event.atMs + context.timeoutMs,
+          }
+        : {},
+    ),
     keepRequest: assign(({ context, event }) => {
       if (event.type !== 'request.open') return {};
       const requests = [...context.requests, event.request].map(
@@ -162,6 +184,12 @@ const base = setup({
       cause: context.outcome?.cause ?? 'actor_crashed',
       atMs: context.outcome?.atMs ?? 0,
     })),
+    tellWait: sendParent(({ context }, params: Pick<TaskWaitEvent, 'type'>): TaskWaitEvent => ({
+      type: params.type,
+      taskId: context.taskId,
+    })),
+    /** Runtime: the task is put into its agent's inbox. */
+    recordDispatched: () => {},
     /** Runtime: the task's public record enters this state. */
     recordState: (_, _params: { readonly state: 'running' | 'waiting' }) => {},
     /** Runtime: the result is written, watchers hear of it, the child is told if it must be. */
@@ -222,7 +250,14 @@ const givenUp = [
 export const taskMachine = base.createMachine({
   id: 'task',
   description: 'One tracked task. A turn that ends is not a task that is done.',
-  context: ({ input }) => ({ ...input, requests: [], staleAtMs: null, outcome: null }),
+  context: ({ input }) => ({
+    ...input,
+    dispatchedAtMs: null,
+    deadlineAtMs: null,
+    requests: [],
+    staleAtMs: null,
+    outcome: null,
+  }),
   initial: 'open',
   output: ({ context }) => context.outcome,
   states: {
@@ -238,14 +273,24 @@ export const taskMachine = base.createMachine({
         'agent.closed': { target: 'cancelled', actions: [...settle('cancelled', 'agent_closed')] },
         'agent.lost': { target: 'failed', actions: [...settle('failed', 'agent_lost')] },
         'actor.crashed': { target: 'failed', actions: [...settle('failed', 'actor_crashed')] },
+        // It lay in the inbox, but its child’s Pi session would not take it.
+        'delivery.failed': { target: 'failed', actions: [...settle('failed', 'delivery_failed')] },
         'xstate.done.actor.*': { actions: 'reapRequest' },
         'session.resumed': { target: '.resumed', reenter: true, actions: 'resumeRequestsNext' },
       },
       states: {
         created: {
-          description: 'Handed over, but not yet known to lie durably in the agent’s inbox.',
+          description:
+            'Held for a busy agent, or handed over but not yet known to lie durably in its inbox.',
           on: {
+            'task.dispatched': {
+              guard: 'isHeld',
+              target: '#task.open',
+              reenter: true,
+              actions: ['startDeadline', 'recordDispatched'],
+            },
             'task.started': {
+              guard: not('isHeld'),
               target: 'running',
               actions: { type: 'recordState', params: { state: 'running' } },
             },
@@ -264,6 +309,7 @@ export const taskMachine = base.createMachine({
                 'openRequest',
                 'keepRequest',
                 { type: 'recordState', params: { state: 'waiting' } },
+                { type: 'tellWait', params: { type: 'task.waiting' } },
               ],
             },
             'task.done': [
@@ -294,7 +340,11 @@ export const taskMachine = base.createMachine({
               {
                 guard: 'isLastOpen',
                 target: 'running',
-                actions: ['dropRequest', { type: 'recordState', params: { state: 'running' } }],
+                actions: [
+                  'dropRequest',
+                  { type: 'recordState', params: { state: 'running' } },
+                  { type: 'tellWait', params: { type: 'task.resumed' } },
+                ],
               },
               {
                 guard: 'isOldestOpen',

@@ -5,24 +5,36 @@
  *      `xstate.` ever enters a chart.
  * AD2. Instants are the envelope's own `createdAt`: they decide against deadlines.
  */
-import type { AgentEvent, RequestEvent, RequestInput, TaskEvent } from '../../machines/index.ts';
+import type {
+  AgentEvent,
+  RequestEvent,
+  RequestInput,
+  TaskEvent,
+  TurnSettledEvent,
+} from '../../machines/index.ts';
 import type { EnvelopeOf } from './envelope.ts';
 
 /** What an agent's chart hears of its child's own observations. */
 export function toAgentEvent(envelope: EnvelopeOf<'hello'> | EnvelopeOf<'runtime'>): AgentEvent {
   const atMs = envelope.createdAt;
   if (envelope.kind === 'hello') return { type: 'agent.hello', atMs };
+  const { taskId = null } = envelope;
   switch (envelope.event) {
     case 'turn_started':
       return { type: 'turn.started', atMs };
     case 'turn_settled':
     case 'provider_gave_up':
-      return { type: 'turn.settled', atMs };
+      return { type: 'turn.settled', atMs, outcome: outcomeOf(envelope), taskId };
     case 'blocked':
       return { type: 'human.awaited', atMs };
     case 'unblocked':
       return { type: 'human.answered', atMs };
   }
+}
+
+function outcomeOf({ event, aborted }: EnvelopeOf<'runtime'>): TurnSettledEvent['outcome'] {
+  if (event === 'provider_gave_up') return 'failed';
+  return aborted === true ? 'aborted' : 'completed';
 }
 
 /** What a task's chart hears of its owner's word. */

@@ -15,7 +15,7 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { MailboxError, type MailboxErrorCode } from '../errors.ts';
 import { agentIdSchema } from '../ids.ts';
-import { canonicalJson, envelopeSchema, type Envelope } from './envelope.ts';
+import { canonicalJson, envelopeSchema, toWellFormed, type Envelope } from './envelope.ts';
 import { limitsSchema } from './limits.ts';
 import { errnoOf, onDisk, realFs, type MailFs } from './mail-fs.ts';
 
@@ -33,8 +33,6 @@ const identitySchema = z.strictObject({
   label: z.string().min(1),
   /** Name of the agent's definition. */
   agent: z.string().min(1),
-  /** Reminder turns after a turn that ends with the task open; 0 = off. */
-  doneNudges: z.int().nonnegative().default(1),
   limits: limitsSchema.prefault({}),
 });
 export type Identity = Readonly<z.infer<typeof identitySchema>>;
@@ -120,7 +118,8 @@ function macOf(envelope: UnsealedEnvelope & { readonly mac?: string }, secret: s
  *
  * @throws MailboxError `invalid_envelope` for fields that the reader's schema would refuse.
  */
-export function sealEnvelope(unsealed: UnsealedEnvelope, secret: string): Envelope {
+export function sealEnvelope(envelope: UnsealedEnvelope, secret: string): Envelope {
+  const unsealed = toWellFormed(envelope);
   const parsed = envelopeSchema.safeParse({ ...unsealed, mac: macOf(unsealed, secret) });
   if (parsed.success) return parsed.data;
   throw new MailboxError('invalid_envelope', z.prettifyError(parsed.error), {

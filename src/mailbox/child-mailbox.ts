@@ -14,8 +14,9 @@
  */
 import { MailboxError } from '../errors.ts';
 import type { IdMaker } from '../ids.ts';
+import { attachmentPath, readAttachment } from './attachment.ts';
 import { refusalOf, sealEnvelope, type Identity } from './capability.ts';
-import type { Envelope, EnvelopeDraft, EnvelopeOf } from './envelope.ts';
+import type { Attachment, Envelope, EnvelopeDraft, EnvelopeOf } from './envelope.ts';
 import { openInbox, type InboxReports } from './inbox.ts';
 import { boxesAt } from './layout.ts';
 import { diskError, lies, realFs, type MailFs } from './mail-fs.ts';
@@ -77,6 +78,10 @@ export interface ChildMailbox {
   ack(messageId: string): void;
   /** Makes it a dead letter with this reason; otherwise like `ack`. */
   bury(messageId: string, reason: string): void;
+  /** Where the text lies that an envelope names; absolute. */
+  attachmentPath(attached: Attachment): string;
+  /** Reads it. @throws MailboxError `disk_error`; `invalid_envelope` when it is another text. */
+  readAttachment(attached: Attachment): string;
   /** Ends watches and timers; running asks end without their verdict. Idempotent. */
   dispose(): void;
 }
@@ -111,6 +116,8 @@ export function createChildMailbox(identity: Identity, options: ChildMailboxOpti
   let delivering = false;
   let seq = 0;
   let disposed = false;
+
+  const pathOf = (attached: Attachment): string => attachmentPath(identity.boxesDir, attached);
 
   const ackVerdict = (messageId: string): void => {
     try {
@@ -225,6 +232,8 @@ export function createChildMailbox(identity: Identity, options: ChildMailboxOpti
     bury(messageId, reason) {
       inbox.bury(messageId, reason);
     },
+    attachmentPath: pathOf,
+    readAttachment: (attached) => readAttachment(pathOf(attached), attached, fs),
     dispose() {
       disposed = true;
       handler = undefined;

@@ -14,7 +14,7 @@
 import { isUtf8 } from 'node:buffer';
 import { basename, join } from 'node:path';
 import { ShepherdError, type MailboxError } from '../errors.ts';
-import { contentHash, parseEnvelope, type Envelope } from './envelope.ts';
+import { contentHash, parseEnvelope, toWellFormed, type Envelope } from './envelope.ts';
 import type { Refusal } from './capability.ts';
 import { fileNameOf, messageIdOf, type Box } from './layout.ts';
 import { diskError, errnoOf, type MailFs } from './mail-fs.ts';
@@ -65,7 +65,7 @@ export function judgeEnvelopeFile(
     if (contentHash(earlier.envelope) === contentHash(envelope)) return { is: 'repeat' };
     return bad('duplicate_conflict', `${envelope.messageId} came before with another content.`);
   }
-  return file;
+  return { is: 'valid', envelope: toWellFormed(envelope) };
 }
 
 /** Reads the file at `path`, wherever it lies; never throws. */

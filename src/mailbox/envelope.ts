@@ -5,7 +5,8 @@
  * what an envelope means to a chart (`adapter.ts`).
  *
  * E1. Schemas are strict: an unknown field or kind is `invalid_envelope`, never ignored.
- * E2. Two envelopes are the same when their content hash is: everything but `createdAt seq hops mac`.
+ * E2. Every text of an envelope is well-formed once it is sealed or taken, whatever came in.
+ * E3. Two envelopes are the same when their content hash is: everything but `createdAt seq hops mac`.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -53,7 +54,20 @@ const conversation = {
   threadId: z.string().min(1).max(200).optional(),
   expectsReply: z.boolean().optional(),
   deadlineAt: instant.optional(),
+  /** What people call the sender; set by the router. */
+  senderName: text.optional(),
+  /** The envelope that started the sender's turn; set by the sender, not passed on. */
+  causeId: messageIdSchema.optional(),
 };
+
+/** A text too long for an envelope: a file beside the recipient's boxes. */
+const attachmentSchema = z.strictObject({
+  /** Name of the file within the incarnation's `files` directory. */
+  file: z.string().regex(/^[\w.-]+$/),
+  bytes: z.int().positive(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+export type Attachment = z.infer<typeof attachmentSchema>;
 
 export const doneStatusSchema = z.enum(['completed', 'blocked', 'failed']);
 
@@ -63,8 +77,10 @@ export const envelopeSchema = z.discriminatedUnion('kind', [
     ...head,
     kind: z.literal('task'),
     taskId: taskIdSchema,
+    /** The whole text, or its beginning when there is an attachment. */
     content: text.min(1),
     deadlineAt: instant.optional(),
+    attachment: attachmentSchema.optional(),
   }),
   z.strictObject({ ...head, kind: z.literal('message'), ...conversation }),
   z.strictObject({ ...head, kind: z.literal('reply'), ...conversation, replyTo: messageIdSchema }),
@@ -86,6 +102,8 @@ export const envelopeSchema = z.discriminatedUnion('kind', [
     kind: z.literal('runtime'),
     /** An observation of the child's own Pi; none of them settles a task as completed. */
     event: z.enum(['turn_started', 'turn_settled', 'provider_gave_up', 'blocked', 'unblocked']),
+    /** The task that the child knows itself to have. */
+    taskId: taskIdSchema.optional(),
     aborted: z.boolean().optional(),
     error: text.optional(),
     content: text.optional(),
@@ -169,6 +187,17 @@ export function parseEnvelope(source: string): Envelope {
   return parsed.data;
 }
 
+/** The same with every text well-formed: half a character becomes U+FFFD. */
+export function toWellFormed<T>(value: T): T {
+  const json = JSON.stringify(value);
+  // JSON escapes half characters, and nothing else, as `\ud…`.
+  if (!json.includes('\\ud')) return value;
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- texts change, the shape does not
+  return JSON.parse(json, (_key, inner: unknown) =>
+    typeof inner === 'string' ? inner.toWellFormed() : inner,
+  ) as T;
+}
+
 /** JSON with the keys of every object sorted: equal values give equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
@@ -178,7 +207,7 @@ export function canonicalJson(value: unknown): string {
   );
 }
 
-/** Identity of an envelope's meaning, as hex: equal for a repeat, different for a conflict (E2). */
+/** Identity of an envelope's meaning, as hex: equal for a repeat, different for a conflict (E3). */
 export function contentHash(envelope: Envelope): string {
   const { createdAt, seq, hops, mac, ...content } = envelope;
   return createHash('sha256').update(canonicalJson(content)).digest('hex');

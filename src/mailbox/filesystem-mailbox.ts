@@ -6,6 +6,7 @@
  */
 import { join, resolve } from 'node:path';
 import { MailboxError } from '../errors.ts';
+import { attachmentPath, writeAttachment } from './attachment.ts';
 import { writeIdentity } from './capability.ts';
 import type { BadFile } from './inbox.ts';
 import {
@@ -107,7 +108,7 @@ export function createFilesystemMailbox(options: FilesystemMailboxOptions): Mail
   };
 
   return {
-    open(incarnation, { secret, label, agent, doneNudges, identityPath }) {
+    open(incarnation, { secret, label, agent, identityPath }) {
       refuseDisposed();
       refuseFenced(incarnation);
       const known = find(incarnation);
@@ -119,7 +120,7 @@ export function createFilesystemMailbox(options: FilesystemMailboxOptions): Mail
       const boxes = boxesOf(dir, incarnation);
       const path = identityPath ?? known?.identityPath ?? join(boxes.dir, 'identity.json');
       const herd = { sessionId, brokerId };
-      const child = { agentId, launch, secret, label, agent, doneNudges };
+      const child = { agentId, launch, secret, label, agent };
       createBoxes(boxes, fs);
       writeIdentity(path, { v: 1, ...herd, ...child, boxesDir: boxes.dir, limits }, fs);
       if (known !== undefined) {
@@ -147,6 +148,17 @@ export function createFilesystemMailbox(options: FilesystemMailboxOptions): Mail
       refuseDisposed();
       refuseFenced(to);
       return openedAs(to).end.send(envelope, sending);
+    },
+    attach(to, attachment, text) {
+      refuseDisposed();
+      refuseFenced(to);
+      writeAttachment(attachmentPath(openedAs(to).boxes.dir, attachment), text, fs);
+    },
+    detach(to, attachment) {
+      const path = attachmentPath(boxesOf(dir, to).dir, attachment);
+      onDisk('remove', path, () => {
+        fs.rmSync(path, { force: true });
+      });
     },
     take({ all = false } = {}) {
       const due = [...opened].filter(([key, { hinted }]) => !fenced.has(key) && (all || hinted));

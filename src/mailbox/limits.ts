@@ -17,7 +17,7 @@ export const limitsSchema = z.strictObject({
   maxUnread: z.int().positive().default(1_000),
   /** Characters of the `summary` of a `task_done`. */
   maxSummaryCharacters: z.int().positive().default(8_000),
-  /** Envelopes of kind `message` from one sender to one recipient within a minute. */
+  /** Envelopes of kind `message` (plain ones and questions) from one sender to one recipient a minute. */
   messagesPerMinute: z.int().positive().default(60),
   /** Envelopes that may lead to one another before the chain is cut. */
   maxHops: z.int().positive().default(8),

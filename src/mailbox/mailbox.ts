@@ -12,7 +12,7 @@
  * M4. A fenced incarnation is neither read nor written, whatever it still does.
  */
 import type { UnsealedEnvelope } from './capability.ts';
-import type { Envelope } from './envelope.ts';
+import type { Attachment, Envelope } from './envelope.ts';
 import type { Incarnation } from './layout.ts';
 import type { Durability } from './publish.ts';
 
@@ -22,8 +22,6 @@ interface OpenOptions {
   readonly label: string;
   /** Name of the agent's definition. */
   readonly agent: string;
-  /** Reminder turns after a turn that ends with the task open. Default 1; 0 = off. */
-  readonly doneNudges?: number | undefined;
   /** Where the identity file is written. Default: beside the boxes. */
   readonly identityPath?: string | undefined;
 }
@@ -72,6 +70,15 @@ export interface Mailbox {
     envelope: UnsealedEnvelope,
     options?: SendOptions,
   ): 'accepted' | 'duplicate';
+  /**
+   * Puts a text where its recipient finds it; before the envelope that names it. Idempotent.
+   *
+   * @throws MailboxError `invalid_target` when the incarnation is not open, `superseded` once fenced,
+   * `disk_error`.
+   */
+  attach(to: Incarnation, attachment: Attachment, text: string): void;
+  /** Removes an attached text; none there is fine. @throws MailboxError `disk_error`. */
+  detach(to: Incarnation, attachment: Pick<Attachment, 'file'>): void;
   /**
    * Takes what lies in the outboxes: those with a hint of mail, or with `all` every one.
    *

@@ -27,7 +27,7 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
     includeBundledAgents: settings.includeBundledAgents,
     orphanGraceMs,
     retention: { keep: settings.retention.finishedTasks, keepMs: retentionMs },
-    policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs },
+    policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs, doneNudges: settings.doneNudges },
   });
 };
 

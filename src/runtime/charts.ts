@@ -28,8 +28,22 @@ export type Fact =
   | { readonly type: 'agent.state'; readonly agentId: string; readonly state: AgentState }
   | { readonly type: 'agent.end_process'; readonly agentId: string }
   | { readonly type: 'agent.release_task'; readonly agentId: string; readonly taskId: string }
+  | {
+      readonly type: 'agent.queue';
+      readonly agentId: string;
+      readonly queue: readonly string[];
+    }
+  | { readonly type: 'agent.slot_free'; readonly agentId: string }
+  | { readonly type: 'agent.remind'; readonly agentId: string; readonly taskId: string }
+  | { readonly type: 'agent.forgotten'; readonly agentId: string; readonly taskId: string }
   | { readonly type: 'agent.ended'; readonly agentId: string; readonly state: AgentEndState }
   | { readonly type: 'agents.close' }
+  | {
+      readonly type: 'task.dispatched';
+      readonly taskId: string;
+      readonly atMs: number;
+      readonly deadlineAtMs: number | null;
+    }
   | {
       readonly type: 'task.state';
       readonly taskId: string;
@@ -110,6 +124,10 @@ export function createCharts({ record, now, find }: ChartPorts) {
     taskMachine.provide({
       actors: { request },
       actions: {
+        recordDispatched: ({ context }) => {
+          const { taskId, dispatchedAtMs, deadlineAtMs } = context;
+          record({ type: 'task.dispatched', taskId, atMs: dispatchedAtMs ?? now(), deadlineAtMs });
+        },
         recordState: ({ context, event }, { state }) =>
           record({ type: 'task.state', taskId: context.taskId, state, atMs: instantOf(event) }),
         recordSettled: ({ context }) => {
@@ -148,6 +166,17 @@ export function createCharts({ record, now, find }: ChartPorts) {
           if (event.type !== 'task.settled') return;
           const { agentId } = context;
           record({ type: 'agent.release_task', agentId, taskId: event.taskId });
+        },
+        recordQueue: ({ context: { agentId, queue } }) =>
+          record({ type: 'agent.queue', agentId, queue }),
+        offerSlot: ({ context: { agentId, queue } }) => {
+          if (queue.length > 0) record({ type: 'agent.slot_free', agentId });
+        },
+        remindChild: ({ context: { agentId, taskId } }) => {
+          if (taskId !== null) record({ type: 'agent.remind', agentId, taskId });
+        },
+        reportForgotten: ({ context: { agentId, taskId } }) => {
+          if (taskId !== null) record({ type: 'agent.forgotten', agentId, taskId });
         },
       },
     }),

@@ -4,20 +4,14 @@
  * A command that is refused throws before anything has changed.
  */
 import type { AgentDefinition } from '../agents/definition.ts';
-import { ConfigError, HostError, ShepherdError, TaskError } from '../errors.ts';
+import { ConfigError, ShepherdError, TaskError } from '../errors.ts';
 import type { Placement } from '../hosts/host.ts';
 import { SHEPHERD_ID } from '../ids.ts';
-import {
-  refuseClosedSession,
-  refuseFullInbox,
-  refuseTooLong,
-  routeUtterance,
-  type Routed,
-  type Utterance,
-} from './conversation.ts';
+import { routeUtterance, type Routed, type Utterance } from './conversation.ts';
 import type { Frame } from './herd.ts';
+import { refuseClosedSession } from './limits.ts';
 import type { AgentRecord, TaskRecord } from './records.ts';
-import { excerpt, nameOf, resolveTarget } from './router.ts';
+import { excerpt } from './router.ts';
 import type { TaskResult, WatchResult } from './shepherd.ts';
 
 const labelPattern = /^[\p{L}\p{N} _.-]{1,64}$/u;
@@ -72,6 +66,7 @@ export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
     secret: herd.ids.secret(),
     createdAtMs: nowMs,
     evidence: { turns: 0, toolCalls: 0, lastActivityAtMs: null },
+    queue: [],
   };
   draft.put('agent', agent);
   frame.send(herd.session, {
@@ -81,109 +76,10 @@ export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
       launch: agent.launch,
       spawnDeadlineAtMs: nowMs + herd.policy.spawnTimeoutMs,
       drainAfterMs: herd.policy.drainAfterMs,
+      doneNudges: herd.policy.doneNudges,
     },
   });
   return agent;
-}
-
-export interface DelegateCommand {
-  readonly target: string;
-  readonly task: string;
-  readonly timeoutMs: number | undefined;
-}
-
-/**
- * Creates a task and causes its delivery.
- *
- * @throws as `Shepherd.delegate`.
- */
-export function delegateTask(frame: Frame, command: DelegateCommand): TaskRecord {
-  const { herd, draft, nowMs } = frame;
-  const { task: description, timeoutMs } = command;
-  refuseClosedSession(frame);
-  const agentId = resolveTarget(herd, draft, command.target);
-  const agent = draft.get('agent', agentId);
-  const actor = herd.agent(agentId);
-  if (agent === undefined || actor === undefined) {
-    throw new TaskError('invalid_task', 'The Shepherd cannot be given a task; name an agent.');
-  }
-  if (description.trim() === '') {
-    throw new TaskError('invalid_task', 'The task is blank; say what is to be done.');
-  }
-  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
-    throw new TaskError(
-      'invalid_timeout',
-      `The timeout ${timeoutMs} ms is not a finite number above 0; leave it out for none.`,
-    );
-  }
-  refuseTooLong(description, herd.policy);
-  refuseFullInbox(frame, agentId);
-  const state = actor.getSnapshot();
-  if (state.matches({ process: 'closing' })) {
-    throw new HostError('agent_closed', `${nameOf(draft, agentId)} is being closed.`);
-  }
-  if (!state.matches({ slot: 'free' })) {
-    const why = state.matches({ slot: 'draining' })
-      ? 'is letting go of its last task; try again in a few seconds'
-      : `still has ${agent.taskId ?? 'a task'}; wait until it has settled, or spawn another agent`;
-    throw new TaskError('active_task', `${nameOf(draft, agentId)} ${why}.`, {
-      retryable: true,
-      data: { agentId, taskId: agent.taskId },
-    });
-  }
-  const timeout = timeoutMs ?? herd.policy.taskTimeoutMs;
-  const task: TaskRecord = {
-    id: herd.ids.taskId(),
-    agentId,
-    description,
-    state: 'created',
-    states: [{ state: 'created', atMs: nowMs }],
-    createdAtMs: nowMs,
-    deadlineAtMs: timeout === null ? null : Math.round(nowMs + timeout),
-    messageId: herd.ids.messageId(nowMs),
-    attempts: [{ launch: agent.launch, startedAtMs: nowMs }],
-    stale: false,
-    requestIds: [],
-    evidenceAtStart: agent.evidence,
-    lateEvents: [],
-  };
-  draft.put('task', task);
-  draft.change('agent', agentId, { taskId: task.id });
-  draft.put('message', {
-    id: task.messageId,
-    senderId: SHEPHERD_ID,
-    targetId: agentId,
-    kind: 'task',
-    taskId: task.id,
-    atMs: nowMs,
-    receipt: 'queued',
-  });
-  frame.send(actor, {
-    type: 'task.assign',
-    task: {
-      taskId: task.id,
-      agentId,
-      deadlineAtMs: task.deadlineAtMs,
-      staleAfterMs: herd.policy.staleAfterMs,
-    },
-  });
-  frame.move({ messageId: task.messageId, kind: 'task', from: SHEPHERD_ID, to: agentId });
-  frame.effect({
-    type: 'publish',
-    agentId,
-    messageId: task.messageId,
-    senderId: SHEPHERD_ID,
-    createdAtMs: nowMs,
-    hops: 0,
-    draft: {
-      kind: 'task',
-      targetId: agentId,
-      taskId: task.id,
-      content: description,
-      ...(task.deadlineAtMs === null ? {} : { deadlineAt: task.deadlineAtMs }),
-    },
-  });
-  return task;
 }
 
 /**
@@ -205,10 +101,11 @@ export function sayAsShepherd(
   try {
     const routed = routeUtterance(frame, {
       ...said,
+      content: said.content.toWellFormed(),
       messageId,
       senderId: SHEPHERD_ID,
       createdAtMs: frame.nowMs,
-      hops: 0,
+      causeId: undefined,
     });
     return { ...routed, messageId };
   } catch (error) {

@@ -7,14 +7,24 @@
  * CV1. A reply counts only from the one who was asked, to the one who asked, while it is open.
  * CV2. With `replyTo` and `expectsReply` the answer comes first, then the counter-question.
  * CV3. A question that carries a task's id is required by that task, whoever asks.
+ * CV4. A chain of envelopes counts its hops; an answer to an open request, and no question in turn,
+ *      ends the chain that it belongs to.
  */
 import { ConfigError, HostError, MailboxError, TaskError } from '../errors.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import { toQuestionEvent, toReplyEvent, toStartedEvent } from '../mailbox/adapter.ts';
 import type { Delivery, EnvelopeDraft } from '../mailbox/envelope.ts';
 import type { Frame } from './herd.ts';
+import {
+  chainOf,
+  refuseClosedSession,
+  refuseFullInbox,
+  refuseTooFar,
+  refuseTooLong,
+  refuseTooOften,
+  type Chain,
+} from './limits.ts';
 import { sendIncoming } from './notices.ts';
-import type { Policy } from './policy.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
 import { nameOf, refuseWaitCycle, resolveTarget } from './router.ts';
 
@@ -30,7 +40,8 @@ export interface Utterance {
   readonly replyTo: string | undefined;
   readonly expectsReply: boolean;
   readonly createdAtMs: number;
-  readonly hops: number;
+  /** The envelope that started the sender's turn, as it says. */
+  readonly causeId: string | undefined;
 }
 
 export interface Routed {
@@ -42,8 +53,8 @@ export interface Routed {
 /**
  * Routes one utterance: answers, opens, and hands it to the recipient.
  *
- * @throws MailboxError `invalid_target`, `ambiguous_target`, `message_too_large`, `queue_full`;
- * HostError `agent_closed`; TaskError `unknown_task`, `task_agent_mismatch`, `unknown_request`,
+ * @throws MailboxError `invalid_target`, `ambiguous_target`, `message_too_large`, `queue_full`,
+ * `rate_limited`, `hop_limit`; HostError `agent_closed`; TaskError `unknown_task`, `task_agent_mismatch`, `unknown_request`,
  * `not_the_recipient`, `request_settled`, `reply_task_mismatch`, `wait_cycle`.
  */
 export function routeUtterance(frame: Frame, said: Utterance): Routed {
@@ -64,6 +75,11 @@ export function routeUtterance(frame: Frame, said: Utterance): Routed {
   if (targetId === said.senderId) {
     throw new MailboxError('invalid_target', 'You cannot send a message to yourself.');
   }
+  const chain = checkChain(frame, said, targetId, answered);
+  const { senderId, createdAtMs } = said;
+  if (said.replyTo === undefined) {
+    refuseTooOften(frame, { senderId, targetId, atMs: Math.min(createdAtMs, frame.nowMs) });
+  }
 
   draft.put('message', {
     id: said.messageId,
@@ -72,13 +88,16 @@ export function routeUtterance(frame: Frame, said: Utterance): Routed {
     kind: said.replyTo === undefined ? 'message' : 'reply',
     ...(task === undefined ? {} : { taskId: task.id }),
     atMs: said.createdAtMs,
+    ...chain,
     receipt: 'queued',
   });
   if (answered !== undefined) answer(frame, said, answered);
   const deadlineAtMs = said.expectsReply ? openRequest(frame, said, targetId, required) : undefined;
-  handOver(frame, said, targetId, task?.id, deadlineAtMs);
+  handOver(frame, said, { targetId, taskId: task?.id, deadlineAtMs, hops: chain.hops });
   return { targetId, deadlineAtMs };
 }
+
+const maxThreadIdLength = 200;
 
 /** @throws HostError `agent_closed` for an agent that is being closed; ConfigError `session_closed`. */
 function refuseClosing(frame: Frame, targetId: string): void {
@@ -88,60 +107,6 @@ function refuseClosing(frame: Frame, targetId: string): void {
   throw new HostError('agent_closed', `${nameOf(frame.draft, targetId)} is being closed.`, {
     data: { agentId: targetId },
   });
-}
-
-/** @throws ConfigError `session_closed` when the session takes nothing new. */
-export function refuseClosedSession(frame: Frame): void {
-  if (frame.herd.session.getSnapshot().matches('open')) return;
-  throw new ConfigError('session_closed', 'This session is closing; it takes nothing new.');
-}
-
-const maxThreadIdLength = 200;
-
-/** What an envelope may need besides its text. */
-const envelopeOverheadBytes = 2_048;
-
-/**
- * @throws MailboxError `message_too_large` for more characters (code points) than are taken, or for a
- * text that does not fit an envelope when it is encoded.
- */
-export function refuseTooLong(
-  text: string,
-  policy: Pick<Policy, 'maxContentCharacters' | 'maxEnvelopeBytes'>,
-): void {
-  refuseTooManyCharacters(text, policy.maxContentCharacters);
-  const bytes = Buffer.byteLength(JSON.stringify(text));
-  const maxBytes = policy.maxEnvelopeBytes - envelopeOverheadBytes;
-  if (bytes <= maxBytes) return;
-  throw new MailboxError(
-    'message_too_large',
-    `The text has ${bytes} bytes; at most ${maxBytes} fit into an envelope. Write it to a file and name the file.`,
-    { data: { bytes, maxBytes } },
-  );
-}
-
-/** @throws MailboxError `message_too_large`; lengths are counted in characters (code points). */
-export function refuseTooManyCharacters(text: string, maxCharacters: number): void {
-  // A string has at least half as many code points as units: only long ones need counting.
-  if (text.length <= maxCharacters) return;
-  const { length } = Array.from(text);
-  if (length <= maxCharacters) return;
-  throw new MailboxError(
-    'message_too_large',
-    `The text has ${length} characters; at most ${maxCharacters} are taken. Write it to a file and name the file.`,
-    { data: { length, maxCharacters } },
-  );
-}
-
-/** @throws MailboxError `queue_full` when the recipient has too much unread. */
-export function refuseFullInbox(frame: Frame, targetId: string): void {
-  const { herd, draft } = frame;
-  if (targetId === SHEPHERD_ID || herd.unread(targetId) < herd.policy.maxUnread) return;
-  throw new MailboxError(
-    'queue_full',
-    `${nameOf(draft, targetId)} has ${herd.policy.maxUnread} unread envelopes; wait until it has read some.`,
-    { retryable: true, data: { agentId: targetId } },
-  );
 }
 
 /** The open request that this reply answers, or `undefined` when it replies to a plain message. */
@@ -330,13 +295,30 @@ function openRequest(
   return deadlineAtMs;
 }
 
-function handOver(
+/** @throws MailboxError `hop_limit` (CV4). */
+function checkChain(
   frame: Frame,
   said: Utterance,
   targetId: string,
-  taskId: string | undefined,
-  deadlineAtMs: number | undefined,
+  answered: RequestRecord | undefined,
+): Chain {
+  if (answered !== undefined && !said.expectsReply) return { chainId: said.messageId, hops: 0 };
+  const chain = chainOf(frame, said);
+  refuseTooFar(frame, { senderId: said.senderId, targetId }, chain);
+  return chain;
+}
+
+function handOver(
+  frame: Frame,
+  said: Utterance,
+  to: {
+    readonly targetId: string;
+    readonly taskId: string | undefined;
+    readonly deadlineAtMs: number | undefined;
+    readonly hops: number;
+  },
 ): void {
+  const { targetId, taskId, deadlineAtMs, hops } = to;
   frame.move({
     messageId: said.messageId,
     kind: said.replyTo === undefined ? 'message' : 'reply',
@@ -350,6 +332,7 @@ function handOver(
   }
   const conversation = {
     targetId,
+    senderName: nameOf(frame.draft, said.senderId),
     content: said.content,
     delivery: said.delivery,
     ...(taskId === undefined ? {} : { taskId }),
@@ -367,7 +350,10 @@ function handOver(
     messageId: said.messageId,
     senderId: said.senderId,
     createdAtMs: said.createdAtMs,
-    hops: said.hops + 1,
+    hops,
     draft,
   });
+  if (said.expectsReply || said.replyTo !== undefined) {
+    frame.draft.change('agent', targetId, { wakeId: said.messageId });
+  }
 }

@@ -14,12 +14,11 @@ import { writeOwner } from '../hosts/owner.ts';
 import { createProcessHost } from '../hosts/process.ts';
 import { createIdMaker, type IdMaker } from '../ids.ts';
 import { createFilesystemMailbox } from '../mailbox/filesystem-mailbox.ts';
-import type { Limits } from '../mailbox/limits.ts';
 import { createEngine } from './engine.ts';
 import { reportBadMail } from './envelopes.ts';
 import { piChildCommand, type MakeChildCommand } from './launcher.ts';
 import { createPerformer } from './perform.ts';
-import { defaultPolicy, type Policy } from './policy.ts';
+import { defaultPolicy, limitsOf, type Policy } from './policy.ts';
 import type { Retention } from './retention.ts';
 import { openSessionDir, stateDirOf } from './session-dir.ts';
 import { takeSession, type SessionLock } from './session-lock.ts';
@@ -60,7 +59,6 @@ export interface ShepherdOptions {
   readonly policy?: Partial<Policy> | undefined;
   /** What is kept of finished things. Default 1,000 of each for 30 days. */
   readonly retention?: Partial<Retention> | undefined;
-  readonly limits?: Partial<Limits> | undefined;
   readonly ids?: IdMaker | undefined;
   /** Epoch ms. Default `Date.now`. */
   readonly wall?: (() => number) | undefined;
@@ -126,7 +124,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     sessionId: sessionDir.sessionId,
     brokerId: sessionDir.brokerId,
     now: wall,
-    limits: { maxUnread: policy.maxUnread, ...options.limits },
+    limits: limitsOf(policy),
     keepAlive: true,
     onBad: (bad) => engine.attempt('quarantine', (frame) => reportBadMail(frame, bad)),
   });

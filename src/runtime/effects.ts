@@ -33,6 +33,7 @@ export interface EffectQueue {
 function targetOf(effect: Effect): string {
   switch (effect.type) {
     case 'publish':
+    case 'detach':
       return `inbox/${effect.agentId}`;
     case 'notify':
       // The surface keeps the order of notices; a passive one must not hold back one that wakes.

@@ -288,6 +288,8 @@ export function createEngine(options: EngineOptions): Engine {
         case 'message':
         case 'seen':
         case 'effect':
+        case 'rate':
+        case 'key':
           return [];
       }
     });

@@ -15,16 +15,13 @@ import {
 import { SHEPHERD_ID } from '../ids.ts';
 import { contentHash, type Envelope, type EnvelopeOf } from '../mailbox/envelope.ts';
 import { toAgentEvent, toFailureEvent, toStartedEvent, toTaskEvent } from '../mailbox/adapter.ts';
-import {
-  activeTaskId,
-  keepLate,
-  refuseTooManyCharacters,
-  routeUtterance,
-  type Utterance,
-} from './conversation.ts';
+import { activeTaskId, keepLate, routeUtterance, type Utterance } from './conversation.ts';
 import type { Frame } from './herd.ts';
-import type { AgentRecord, TaskRecord, VerdictBody } from './records.ts';
+import { refuseTooManyCharacters } from './limits.ts';
+import type { AgentRecord, SeenRecord, TaskRecord, VerdictBody } from './records.ts';
 import { sendPassiveNotice } from './notices.ts';
+import { advanceReceipt, failMessage } from './receipts.ts';
+import { rosterFor } from './roster.ts';
 import { nameOf } from './router.ts';
 
 /** Handles one envelope that `agent`'s current incarnation has proven to be its own. */
@@ -35,7 +32,7 @@ export function handleEnvelope(frame: Frame, agent: AgentRecord, envelope: Envel
   if (seen !== undefined) {
     const verdict =
       seen.hash === hash
-        ? seen.verdict
+        ? withReceipt(frame, seen)
         : refusal(
             new MailboxError(
               'duplicate_conflict',
@@ -53,6 +50,13 @@ export function handleEnvelope(frame: Frame, agent: AgentRecord, envelope: Envel
     ...(verdict === undefined ? {} : { verdict }),
   });
   if (verdict !== undefined) sendVerdict(frame, agent, envelope, verdict);
+}
+
+/** Asked again, a sender also learns how far its message has come. */
+function withReceipt({ draft }: Frame, { id, verdict }: SeenRecord): VerdictBody | undefined {
+  const message = draft.get('message', id);
+  if (verdict?.ok !== true || message === undefined) return verdict;
+  return { ...verdict, data: { ...verdict.data, delivery: message.receipt } };
 }
 
 /** Any envelope of the owner about its task proves that the task has reached it. */
@@ -78,7 +82,7 @@ function act(frame: Frame, agent: AgentRecord, envelope: Envelope): VerdictBody 
     case 'task_done':
       return judged(() => finishTask(frame, agent, envelope));
     case 'roster':
-      return { ok: true, data: { agents: roster(frame, agent) } };
+      return { ok: true, data: rosterFor(frame, agent) };
     case 'hello':
       sayHello(frame, agent, envelope);
       return undefined;
@@ -176,7 +180,7 @@ function speak(
     replyTo: envelope.kind === 'reply' ? envelope.replyTo : undefined,
     expectsReply: envelope.expectsReply ?? false,
     createdAtMs: envelope.createdAt,
-    hops: envelope.hops,
+    causeId: envelope.causeId,
   };
   const { targetId, deadlineAtMs } = routeUtterance(frame, said);
   return {
@@ -280,20 +284,6 @@ function answerRepeat(
   );
 }
 
-/** Who is there, what they are for, and what they do now. */
-function roster(frame: Frame, agent: AgentRecord): readonly Record<string, unknown>[] {
-  return frame.herd
-    .agents()
-    .flatMap((actor) => frame.draft.get('agent', actor.id) ?? [])
-    .filter((other) => other.id !== agent.id)
-    .map((other) => ({
-      id: other.id,
-      name: nameOf(frame.draft, other.id),
-      purpose: other.definition.description,
-      state: other.state,
-    }));
-}
-
 const childTools = ['shepherd_message', 'shepherd_done'];
 
 function sayHello(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'hello'>): void {
@@ -341,19 +331,14 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
 function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'receipt'>): void {
   const message = frame.draft.get('message', envelope.forMessageId);
   if (message === undefined || message.targetId !== agent.id) return;
-  if (message.receipt === 'answered') return;
-  frame.draft.put('message', {
-    ...message,
-    receipt: envelope.receipt,
-    ...(envelope.error === undefined ? {} : { error: envelope.error }),
+  if (envelope.receipt !== 'dead') {
+    advanceReceipt(frame, message.id, envelope.receipt);
+    return;
+  }
+  failMessage(frame, message.id, envelope.error ?? 'its Pi session did not accept it', {
+    type: 'delivery.failed',
+    atMs: envelope.createdAt,
   });
-  if (envelope.receipt !== 'dead') return;
-  sendPassiveNotice(
-    frame,
-    `${nameOf(frame.draft, agent.id)} could not take in ${message.id} from ${nameOf(frame.draft, message.senderId)}: ` +
-      `${envelope.error ?? 'its Pi session did not accept it'}.`,
-    { messageId: message.id, agentId: agent.id },
-  );
 }
 
 /** Mail found in the outbox of an agent that has ended: kept with its task where it is about one. */

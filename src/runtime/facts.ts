@@ -8,6 +8,8 @@ import type { Evidence } from '../mailbox/envelope.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import { TaskError } from '../errors.ts';
 import type { Fact } from './charts.ts';
+import { tellChild } from './child-notices.ts';
+import { dispatchTask } from './delegate.ts';
 import type { Frame } from './herd.ts';
 import {
   sendCompletion,
@@ -32,16 +34,46 @@ export function applyFact(frame: Frame, fact: Fact): void {
       recordAgentState(frame, fact.agentId, fact.state);
       return;
     case 'agent.end_process':
+      giveUpOn(frame, fact.agentId);
       frame.effect({ type: 'end', agentId: fact.agentId });
       return;
     case 'agent.release_task':
       releaseTask(frame, fact.agentId, fact.taskId);
+      return;
+    case 'agent.queue':
+      draft.change('agent', fact.agentId, { queue: fact.queue });
+      return;
+    case 'agent.slot_free': {
+      const agent = herd.agent(fact.agentId);
+      if (agent !== undefined) frame.send(agent, { type: 'queue.advance', atMs: nowMs });
+      return;
+    }
+    case 'agent.remind':
+      tellChild(frame, fact.agentId, {
+        code: 'done_reminder',
+        taskId: fact.taskId,
+        content:
+          `Your turn has ended, and your task ${fact.taskId} is still open. If it is finished, or ` +
+          'cannot be, call shepherd_done now; if you need an answer, ask for it with shepherd_message ' +
+          'and expectsReply; else go on with it.',
+      });
+      return;
+    case 'agent.forgotten':
+      sendPassiveNotice(
+        frame,
+        `${nameOf(draft, fact.agentId)} ends its turns and leaves ${fact.taskId} open, also when it is ` +
+          'reminded. Ask it what is missing (shepherd_message), or cancel the task (shepherd_cancel).',
+        { agentId: fact.agentId, taskId: fact.taskId, code: 'done_forgotten' },
+      );
       return;
     case 'agent.ended':
       endAgent(frame, fact.agentId);
       return;
     case 'agents.close':
       for (const agent of herd.agents()) frame.send(agent, { type: 'agent.close', atMs: nowMs });
+      return;
+    case 'task.dispatched':
+      dispatchTask(frame, fact);
       return;
     case 'task.state': {
       const task = draft.get('task', fact.taskId);
@@ -152,9 +184,9 @@ function releaseTask(frame: Frame, agentId: string, taskId: string): void {
   });
 }
 
-function endAgent(frame: Frame, agentId: string): void {
+/** Who asked an agent that is ended, or ends, hears at once that no answer will come. */
+function giveUpOn(frame: Frame, agentId: string): void {
   const { herd, draft, nowMs } = frame;
-  draft.change('agent', agentId, { endedAtMs: nowMs });
   for (const requestId of herd.openRequestIds()) {
     if (draft.get('request', requestId)?.recipientId !== agentId) continue;
     const request = herd.request(requestId);
@@ -162,8 +194,13 @@ function endAgent(frame: Frame, agentId: string): void {
       frame.send(request, { type: 'recipient.gone', agentId, atMs: nowMs });
     }
   }
+}
+
+function endAgent(frame: Frame, agentId: string): void {
+  frame.draft.change('agent', agentId, { endedAtMs: frame.nowMs });
+  giveUpOn(frame, agentId);
   frame.effect({ type: 'retire', agentId });
-  herd.reap(agentId);
+  frame.herd.reap(agentId);
 }
 
 const returnCodes = {
@@ -198,6 +235,8 @@ function describeCause(frame: Frame, task: TaskRecord, outcome: TaskOutcome): st
         : describeAgentError(agent.error);
     case 'publish_failed':
       return 'publish_failed: the task could not be put into the inbox.';
+    case 'delivery_failed':
+      return 'undelivered: the task could not be brought before its model.';
     case 'provider_gave_up':
       return 'provider_error: the model provider gave up.';
     case 'actor_crashed':
@@ -267,36 +306,27 @@ function settleTask(frame: Frame, taskId: string, outcome: TaskOutcome): void {
 
 /** Tells whoever asked that no answer will come; the asker decides what to do instead. */
 function tellAsker(frame: Frame, request: RequestRecord): void {
-  const { herd, draft, nowMs } = frame;
+  const { draft } = frame;
   const recipient = nameOf(draft, request.recipientId);
   const why = {
     open: '',
     answered: '',
     expired: `${recipient} did not answer in time`,
     recipient_gone: `${recipient} has ended and will not answer`,
-    cancelled: 'the question was withdrawn',
+    cancelled: `the question was withdrawn${request.reason === undefined ? '' : `: ${request.reason}`}`,
   }[request.state];
   const text = `No reply to your question ${request.id}: ${why}. You asked: ${excerpt(request.question)}`;
   if (request.askerId === SHEPHERD_ID) {
+    // It withdrew its own question, or has been told why that could not be delivered.
+    if (request.state === 'cancelled') return;
     sendPassiveNotice(frame, text, { requestId: request.id, code: request.state });
     return;
   }
-  if (herd.agent(request.askerId)?.getSnapshot().hasTag('ready') !== true) return;
-  frame.effect({
-    type: 'publish',
-    agentId: request.askerId,
-    messageId: herd.ids.messageId(nowMs),
-    senderId: SHEPHERD_ID,
-    createdAtMs: nowMs,
-    hops: 0,
-    draft: {
-      kind: 'notice',
-      targetId: request.askerId,
-      content: text,
-      code: request.state,
-      requestId: request.id,
-      ...(request.taskId === null ? {} : { taskId: request.taskId }),
-    },
+  tellChild(frame, request.askerId, {
+    content: text,
+    code: request.state,
+    requestId: request.id,
+    ...(request.taskId === null ? {} : { taskId: request.taskId }),
   });
 }
 

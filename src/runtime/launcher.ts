@@ -14,7 +14,7 @@ import type { AgentRecord } from './records.ts';
 import type { SessionDir } from './session-dir.ts';
 
 /** The tools that every child has, whatever its definition allows. */
-const childTools = ['shepherd_message', 'shepherd_done'] as const;
+const childTools = ['shepherd_message', 'shepherd_done', 'shepherd_roster'] as const;
 
 /** What a child's command line is made of. */
 export interface ChildCommandInput {

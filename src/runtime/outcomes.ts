@@ -5,11 +5,12 @@
  */
 import { describeError, ShepherdError } from '../errors.ts';
 import type { CloseOutcome, PlaceRef, ProcessExit } from '../hosts/host.ts';
-import { SHEPHERD_ID } from '../ids.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
+import { tellChild } from './child-notices.ts';
 import type { Frame } from './herd.ts';
 import { sendPassiveNotice } from './notices.ts';
 import type { Effect } from './records.ts';
+import { advanceReceipt, failMessage, messageOf } from './receipts.ts';
 import { nameOf } from './router.ts';
 
 /** How an effect went; `error` ends it as well as success does. */
@@ -38,17 +39,27 @@ export function confirmEffect(frame: Frame, effect: Effect, outcome: EffectOutco
     case 'interrupt':
     case 'retire':
     case 'remove':
+    case 'detach':
       return;
   }
 }
 
-/** A notice that Pi would not take is a dead letter; the Shepherd is told of it once. */
+/** A notice that Pi would not take is a dead letter; the Shepherd, and who wrote it, are told once. */
 function confirmNotice(frame: Frame, noticeId: string, outcome: EffectOutcome): void {
   const { draft } = frame;
   const record = draft.get('notice', noticeId);
   if (record === undefined) return;
   draft.put('notice', { ...record, delivered: outcome.ok });
-  if (outcome.ok || record.notice.kind === 'shepherd.notice') return;
+  const messageId = messageOf(record.notice);
+  if (outcome.ok) {
+    if (messageId !== undefined) advanceReceipt(frame, messageId, 'delivered');
+    return;
+  }
+  if (messageId !== undefined) {
+    failMessage(frame, messageId, describeError(outcome.error), undefined);
+    return;
+  }
+  if (record.notice.kind === 'shepherd.notice') return;
   sendPassiveNotice(
     frame,
     `${record.notice.kind} ${noticeId} could not be shown: ${describeError(outcome.error)}`,
@@ -62,7 +73,7 @@ function confirmLaunch(frame: Frame, agentId: string, outcome: EffectOutcome): v
     if (outcome.place !== undefined) draft.change('agent', agentId, { place: outcome.place });
     return;
   }
-  const message = messageOf(outcome.error);
+  const message = reasonOf(outcome.error);
   const code =
     ShepherdError.is(outcome.error) && outcome.error.code === 'host_unavailable'
       ? 'host_unavailable'
@@ -93,49 +104,14 @@ function confirmPublish(
   effect: Extract<Effect, { type: 'publish' }>,
   outcome: EffectOutcome,
 ): void {
-  const { herd, draft, nowMs } = frame;
-  const body = effect.draft;
-  if (body.kind === 'task') {
-    const task = herd.task(effect.agentId, body.taskId);
-    if (outcome.ok) {
-      if (task !== undefined) frame.send(task, { type: 'task.started', atMs: nowMs });
-      return;
-    }
-    draft.change('task', body.taskId, { error: describeError(outcome.error) });
-    if (task !== undefined) frame.send(task, { type: 'publish.failed', atMs: nowMs });
+  const { draft: body, agentId, messageId } = effect;
+  const atMs = frame.nowMs;
+  const task = body.kind === 'task' ? frame.herd.task(agentId, body.taskId) : undefined;
+  if (outcome.ok) {
+    if (task !== undefined) frame.send(task, { type: 'task.started', atMs });
+    return;
   }
-  if (outcome.ok) return;
-  const error = describeError(outcome.error);
-  draft.change('message', effect.messageId, { receipt: 'dead', error });
-  if (body.kind !== 'message' && body.kind !== 'reply') return;
-  const request = herd.request(effect.messageId);
-  if (request !== undefined) frame.send(request, { type: 'request.cancel', atMs: nowMs });
-  tellUndelivered(frame, effect, error);
-}
-
-/** Both ends hear of an envelope that could not be delivered: here the sender and the Shepherd. */
-function tellUndelivered(
-  frame: Frame,
-  effect: Extract<Effect, { type: 'publish' }>,
-  error: string,
-): void {
-  const { herd, draft } = frame;
-  const text = `Message ${effect.messageId} could not be delivered to ${nameOf(draft, effect.agentId)}: ${error}`;
-  sendPassiveNotice(frame, text, { messageId: effect.messageId, agentId: effect.agentId });
-  if (effect.senderId === SHEPHERD_ID || herd.agent(effect.senderId) === undefined) return;
-  sendUndelivered(frame, effect.senderId, text);
-}
-
-function sendUndelivered(frame: Frame, senderId: string, content: string): void {
-  frame.effect({
-    type: 'publish',
-    agentId: senderId,
-    messageId: frame.herd.ids.messageId(frame.nowMs),
-    senderId: SHEPHERD_ID,
-    createdAtMs: frame.nowMs,
-    hops: 0,
-    draft: { kind: 'notice', targetId: senderId, content, code: 'undelivered' },
-  });
+  failMessage(frame, messageId, describeError(outcome.error), { type: 'publish.failed', atMs });
 }
 
 /** A child's process has ended; what that means depends on what the agent was doing. */
@@ -150,7 +126,7 @@ export function handleExit(frame: Frame, agentId: string, exit: ProcessExit): vo
   frame.send(actor, { type: 'process.exited', atMs: nowMs });
 }
 
-function messageOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -185,17 +161,17 @@ export function noteDialog(frame: Frame, agentId: string, title: string): void {
 
 /** Mail that an ended agent never read is dead; its senders and the Shepherd are told, once. */
 export function buryUnread(frame: Frame, agentId: string, unread: readonly Envelope[]): void {
-  const { herd, draft } = frame;
+  const { draft } = frame;
   const lost = unread.filter(({ kind }) => kind === 'message' || kind === 'reply');
   if (lost.length === 0) return;
   const name = nameOf(draft, agentId);
   const error = `agent_closed: ${name} ended before it read it.`;
   for (const { messageId, senderId } of lost) {
     draft.change('message', messageId, { receipt: 'dead', error });
-    if (senderId !== SHEPHERD_ID && herd.agent(senderId) !== undefined) {
-      const text = `Message ${messageId} was not read: ${name} has ended.`;
-      sendUndelivered(frame, senderId, text);
-    }
+    tellChild(frame, senderId, {
+      code: 'undelivered',
+      content: `Message ${messageId} was not read: ${name} has ended.`,
+    });
   }
   const ids = lost.map(({ messageId }) => messageId);
   sendPassiveNotice(frame, `${name} has ended without reading ${ids.join(', ')}.`, {

@@ -75,22 +75,29 @@ export function createPerformer(ports: PerformPorts) {
         return remove(launchDirOf(sessionDir, effect.agentId, effect.launch)).then(() => ({
           ok: true,
         }));
+      case 'detach': {
+        const { agentId, launch, file } = effect;
+        mailbox.detach({ agentId, launch }, { file });
+        return { ok: true };
+      }
       case 'publish': {
-        const { launch } = agentOf(effect.agentId);
-        mailbox.send(
-          { agentId: effect.agentId, launch },
-          {
-            ...effect.draft,
-            v: 1,
-            sessionId: sessionDir.sessionId,
-            brokerId: sessionDir.brokerId,
-            messageId: effect.messageId,
-            senderId: effect.senderId,
-            createdAt: effect.createdAtMs,
-            seq: (seq += 1),
-            hops: effect.hops,
-          },
-        );
+        const { draft } = effect;
+        const to = { agentId: effect.agentId, launch: agentOf(effect.agentId).launch };
+        if (draft.kind === 'task' && draft.attachment !== undefined) {
+          const task = store.get('task', draft.taskId);
+          if (task !== undefined) mailbox.attach(to, draft.attachment, task.description);
+        }
+        mailbox.send(to, {
+          ...draft,
+          v: 1,
+          sessionId: sessionDir.sessionId,
+          brokerId: sessionDir.brokerId,
+          messageId: effect.messageId,
+          senderId: effect.senderId,
+          createdAt: effect.createdAtMs,
+          seq: (seq += 1),
+          hops: effect.hops,
+        });
         return { ok: true };
       }
       case 'notify': {

@@ -1,5 +1,7 @@
+import { defaultLimits, limitsSchema, type Limits } from '../mailbox/limits.ts';
+
 /** The numbers that a session's step decides by: durations in ms, counts, sizes in characters. */
-export interface Policy {
+export interface Policy extends Limits {
   /** How long a question may stay unanswered. */
   readonly replyTimeoutMs: number;
   /** Task deadline where `delegate` gives none; `null` for none. */
@@ -12,22 +14,26 @@ export interface Policy {
   readonly drainAfterMs: number;
   /** How long outcomes are collected into one notice. */
   readonly coalesceMs: number;
-  readonly maxContentCharacters: number;
-  readonly maxSummaryCharacters: number;
-  readonly maxEnvelopeBytes: number;
-  readonly maxUnread: number;
+  /** Bytes of a task's text, which travels as a file where it does not fit an envelope. */
+  readonly maxTaskBytes: number;
+  /** Reminder turns of a child that leaves its task open; 0 = none, and nobody is told. */
+  readonly doneNudges: number;
 }
 
 /** Defaults, each from the contract of the product (docs/design.md). */
 export const defaultPolicy: Policy = {
+  ...defaultLimits,
   replyTimeoutMs: 10 * 60_000,
   taskTimeoutMs: null,
   staleAfterMs: 5 * 60_000,
   spawnTimeoutMs: 20_000,
   drainAfterMs: 10_000,
   coalesceMs: 25,
-  maxContentCharacters: 50_000,
-  maxSummaryCharacters: 8_000,
-  maxEnvelopeBytes: 65_536,
-  maxUnread: 1_000,
+  maxTaskBytes: 1_048_576,
+  doneNudges: 1,
 };
+
+/** The part of it that the mailbox, and with it every child, goes by. */
+export function limitsOf(policy: Policy): Limits {
+  return limitsSchema.strip().parse(policy);
+}

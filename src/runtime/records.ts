@@ -8,11 +8,12 @@ import type { AgentInput, TaskCause } from '../../machines/index.ts';
 import type { AgentDefinition } from '../agents/definition.ts';
 import type { HostErrorCode } from '../errors.ts';
 import type { Placement, PlaceRef } from '../hosts/host.ts';
-import type { EnvelopeDraft, Evidence } from '../mailbox/envelope.ts';
+import type { Attachment, EnvelopeDraft, Evidence } from '../mailbox/envelope.ts';
 import type {
   AgentState,
   LateEvent,
   Notice,
+  Receipt,
   RequestView,
   TaskResult,
   TaskState,
@@ -44,6 +45,10 @@ export interface AgentRecord {
   readonly evidence: Evidence;
   /** The task that this agent has or had last. */
   readonly taskId?: string;
+  /** Tasks that wait for this agent's slot, oldest first. */
+  readonly queue: readonly string[];
+  /** The last message that woke it: what counts when a sender does not say its cause. */
+  readonly wakeId?: string;
 }
 
 export interface TaskRecord {
@@ -53,10 +58,14 @@ export interface TaskRecord {
   readonly state: TaskState;
   readonly states: readonly { readonly state: TaskState; readonly atMs: number }[];
   readonly createdAtMs: number;
+  readonly timeoutMs: number | null;
+  /** Decided at dispatch; `null` for none, and while the task is held. */
   readonly deadlineAtMs: number | null;
   readonly cause?: TaskCause;
   /** Envelope that carries the task. */
   readonly messageId: string;
+  /** The file that its text travels in, where that does not fit an envelope. */
+  readonly attachment?: Attachment;
   /** Launches that worked on it. */
   readonly attempts: readonly { readonly launch: number; readonly startedAtMs: number }[];
   readonly stale: boolean;
@@ -83,10 +92,9 @@ export interface RequestRecord {
   readonly deadlineAtMs: number;
   readonly state: RequestView['state'];
   readonly settledAtMs?: number;
+  /** Why it was withdrawn, in the words of who did it. */
+  readonly reason?: string;
 }
-
-/** A message's way to its recipient, as far as it is known. */
-export type Receipt = 'queued' | 'delivered' | 'seen' | 'answered' | 'dead';
 
 export interface MessageRecord {
   readonly id: string;
@@ -95,8 +103,31 @@ export interface MessageRecord {
   readonly kind: 'message' | 'reply' | 'task';
   readonly taskId?: string;
   readonly atMs: number;
+  /** How many envelopes led to it since a task, a word of the Shepherd or an answer. */
+  readonly hops: number;
+  /** The first message of its chain. */
+  readonly chainId: string;
+  /** On a first message: its chain went too far, and the Shepherd has been told. */
+  readonly isCut?: boolean;
   readonly receipt: Receipt;
   readonly error?: string;
+}
+
+/** What a sender wrote to a recipient lately; `id` is `sender>recipient`. */
+export interface RateRecord {
+  readonly id: string;
+  /** Epoch ms of each accepted message of the last minute, oldest first. */
+  readonly sentAtMs: readonly number[];
+  /** Whether the Shepherd has been told that this pair goes too fast. */
+  readonly isTold: boolean;
+}
+
+/** The task that an idempotency key stands for; `id` is the key. */
+export interface KeyRecord {
+  readonly id: string;
+  readonly taskId: string;
+  /** Hash of what was asked: another task under the same key is refused. */
+  readonly hash: string;
 }
 
 export interface NoticeRecord {
@@ -139,6 +170,13 @@ export type EffectBody =
       readonly hops: number;
       readonly draft: EnvelopeDraft;
     }
+  /** Removes the file of a task that is forgotten. */
+  | {
+      readonly type: 'detach';
+      readonly agentId: string;
+      readonly launch: number;
+      readonly file: string;
+    }
   | { readonly type: 'notify'; readonly noticeId: string };
 
 /** Every table, by name; `id` is the key of each. */
@@ -150,6 +188,8 @@ export interface Tables {
   notice: NoticeRecord;
   seen: SeenRecord;
   effect: Effect;
+  rate: RateRecord;
+  key: KeyRecord;
 }
 
 export type Table = keyof Tables;

@@ -47,6 +47,8 @@ export function forgetFinished(frame: Frame, retention: Retention): number {
   ] as const) {
     for (const { id } of records) draft.remove(table, id);
   }
+  forgetKeys(frame);
+  forgetRates(frame);
   const agents = forgetAgents(frame, retention);
   draft.forgetJournal(retention.keep * rowFactor);
   const lists = [tasks, notices, messages, requests, seen, agents];
@@ -80,10 +82,32 @@ function unreportedText(frame: Frame): string {
   return JSON.stringify([undelivered, held]);
 }
 
-function forgetTask({ draft }: Frame, task: TaskRecord): void {
+function forgetTask(frame: Frame, task: TaskRecord): void {
+  const { draft } = frame;
+  const launch = task.attempts.at(-1)?.launch;
+  if (task.attachment !== undefined && launch !== undefined) {
+    const { file } = task.attachment;
+    frame.effect({ type: 'detach', agentId: task.agentId, launch, file });
+  }
   draft.remove('task', task.id);
   draft.remove('message', task.messageId);
   for (const id of task.requestIds) draft.remove('request', id);
+}
+
+/** A key lives as long as its task. */
+function forgetKeys({ draft }: Frame): void {
+  for (const { id, taskId } of draft.all('key')) {
+    if (draft.get('task', taskId) === undefined) draft.remove('key', id);
+  }
+}
+
+const minuteMs = 60_000;
+
+/** A pair that has been quiet for a minute has nothing to be counted. */
+function forgetRates({ draft, nowMs }: Frame): void {
+  for (const { id, sentAtMs } of draft.all('rate')) {
+    if ((sentAtMs.at(-1) ?? 0) < nowMs - minuteMs) draft.remove('rate', id);
+  }
 }
 
 function forgetAgents(frame: Frame, retention: Retention): readonly AgentRecord[] {

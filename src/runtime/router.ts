@@ -14,9 +14,17 @@ import type { Draft, Store } from './store.ts';
 /** As much of a text as an error or a notice should repeat. */
 export function excerpt(text: string, maxLength = 120): string {
   if (text.length <= maxLength) return text;
-  // Twice as many units hold at least so many characters; cut between two of them.
-  const characters = Array.from(text.slice(0, 2 * maxLength));
-  return characters.length <= maxLength ? text : `${characters.slice(0, maxLength).join('')}…`;
+  const beginning = firstCharacters(text, maxLength);
+  return beginning.length === text.length ? text : `${beginning}…`;
+}
+
+/** The beginning of a text, cut between two characters (code points). */
+export function firstCharacters(text: string, count: number): string {
+  return text.length <= count
+    ? text
+    : Array.from(text.slice(0, 2 * count))
+        .slice(0, count)
+        .join('');
 }
 
 export type Reader = Pick<Store | Draft, 'get' | 'all'>;

@@ -50,11 +50,17 @@ export interface DelegateOptions {
   readonly task: string;
   /** Task deadline, from dispatch. Default: none. */
   readonly timeoutMs?: number | undefined;
+  /** Whether a busy agent does it later, in order; else it refuses. Default false. */
+  readonly queue?: boolean | undefined;
+  /** The same key gives the same task, however often it is asked for; at most 200 characters. */
+  readonly idempotencyKey?: string | undefined;
 }
 export interface DelegateResult {
   readonly taskId: string;
   readonly agentId: string;
   readonly state: TaskState;
+  /** Place in the agent's queue, from 1, while the task is held. */
+  readonly position?: number;
 }
 
 export interface MessageOptions {
@@ -76,6 +82,29 @@ export interface MessageResult {
   /** Epoch ms at which that request expires; clipped to the task's deadline. */
   readonly deadlineAtMs?: number;
   readonly targetTaskState?: TaskState;
+}
+
+export interface CancelResult {
+  readonly id: string;
+  readonly kind: 'task' | 'request';
+  readonly state: 'cancelled';
+}
+
+/** How far a message has come: an entry of its recipient's session, read by its model, answered. */
+export type Receipt = 'queued' | 'delivered' | 'seen' | 'answered' | 'dead';
+
+export interface MessageStatus {
+  readonly messageId: string;
+  readonly kind: 'message' | 'reply' | 'task';
+  readonly fromId: string;
+  readonly toId: string;
+  readonly fromName: string;
+  readonly toName: string;
+  readonly taskId?: string;
+  readonly atMs: number;
+  readonly receipt: Receipt;
+  /** Why it is dead. */
+  readonly error?: string;
 }
 
 export interface WatchResult {
@@ -132,6 +161,8 @@ export interface TaskStatus {
   readonly description: string;
   /** Every state the task was in, in order, with the epoch ms of its beginning. */
   readonly states: readonly { readonly state: TaskState; readonly atMs: number }[];
+  /** Place in the agent's queue, from 1, while the task is held. */
+  readonly queuePosition?: number;
   readonly waitingMs?: number;
   /** The oldest open request, and the name of who is to answer it. */
   readonly pendingRequest?: string;
@@ -148,6 +179,8 @@ export interface AgentStatus {
   readonly state: AgentState;
   readonly model: string | null;
   readonly task?: TaskStatus;
+  /** Ids of the tasks that wait for this agent, in order. */
+  readonly queue?: readonly string[];
   readonly error?: string;
 }
 
@@ -193,16 +226,17 @@ export interface Shepherd {
    */
   spawn(options: SpawnOptions, signal?: AbortSignal): Promise<SpawnResult>;
   /**
-   * Hands a task to an agent and resolves once the task lies durably in its inbox.
+   * Hands a task to an agent and resolves once the task lies durably in its inbox, or in its queue.
    *
    * @throws TaskError `active_task`, `invalid_task`, `invalid_timeout`; MailboxError
-   * `invalid_target`, `ambiguous_target`, `message_too_large`, `queue_full`; HostError `agent_closed`.
+   * `invalid_target`, `ambiguous_target`, `message_too_large`, `queue_full`, `duplicate_conflict` for
+   * another task under the same key; HostError `agent_closed`.
    */
   delegate(options: DelegateOptions): Promise<DelegateResult>;
   /**
    * Sends a message as the Shepherd; with `replyTo` it answers, with `expectsReply` it asks.
    *
-   * @throws MailboxError as for `delegate`; TaskError `unknown_request`, `unknown_task`,
+   * @throws MailboxError as for `delegate`, and `rate_limited`; TaskError `unknown_request`, `unknown_task`,
    * `task_agent_mismatch`, `wait_cycle`.
    */
   message(options: MessageOptions): Promise<MessageResult>;
@@ -212,6 +246,21 @@ export interface Shepherd {
    * @throws TaskError `unknown_task`; ConfigError `invalid_argument` for none or a repeated id.
    */
   watch(ids: string | readonly string[]): WatchResult;
+  /**
+   * Withdraws a task or a single question; its child, or its asker, is told. Once more is harmless.
+   *
+   * @throws TaskError `unknown_task`; `task_settled`, `request_settled` when it has ended otherwise.
+   */
+  cancel(id: string, reason?: string): CancelResult;
+  /**
+   * How far the latest messages have come, newest first: of an agent (id or name), of a task, a single
+   * one by its id, or of all.
+   *
+   * @throws MailboxError `invalid_target`.
+   */
+  messages(of?: string, options?: { readonly limit?: number }): readonly MessageStatus[];
+  /** Notes that the parent's model has read these notices. Unknown ids are nothing. */
+  seen(noticeIds: readonly string[]): void;
   /** Status of an agent (id or name). @throws MailboxError `invalid_target`. */
   status(target: string): AgentStatus;
   /** Status of a task, settled ones too. @throws TaskError `unknown_task`. */

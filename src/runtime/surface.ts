@@ -16,14 +16,17 @@ import {
 } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import { SHEPHERD_ID } from '../ids.ts';
-import { closeAgent, delegateTask, sayAsShepherd, spawnAgent, watchTasks } from './commands.ts';
+import { cancel } from './cancel.ts';
+import { closeAgent, sayAsShepherd, spawnAgent, watchTasks } from './commands.ts';
+import { delegateTask } from './delegate.ts';
 import type { Engine } from './engine.ts';
 import type { EffectOutcome } from './outcomes.ts';
-import type { AgentRecord, TaskRecord } from './records.ts';
+import { noteSeen } from './receipts.ts';
+import type { AgentRecord, MessageRecord, TaskRecord } from './records.ts';
 import { nameOf, resolveTarget } from './router.ts';
-import type { Change, Shepherd, TaskStatus } from './shepherd.ts';
+import type { Change, MessageStatus, Shepherd, TaskStatus } from './shepherd.ts';
 import type { Store } from './store.ts';
-import { viewAgent, viewTask } from './views.ts';
+import { viewAgent, viewMessage, viewTask } from './views.ts';
 
 export interface SurfaceOptions {
   readonly engine: Engine;
@@ -83,6 +86,25 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
     const task = store.get('task', taskId);
     if (task !== undefined) return task;
     throw new TaskError('unknown_task', `There is no task ${taskId} in this session.`);
+  }
+
+  function latestMessages(of: string | undefined, limit: number): readonly MessageStatus[] {
+    refuseEnded();
+    const isMeant = messageFilter(of);
+    return store
+      .all('message')
+      .filter(isMeant)
+      .slice(-limit)
+      .toReversed()
+      .map((message) => viewMessage(store, message));
+  }
+
+  function messageFilter(of: string | undefined): (message: MessageRecord) => boolean {
+    if (of === undefined) return () => true;
+    if (store.get('message', of) !== undefined) return ({ id }) => id === of;
+    if (store.get('task', of) !== undefined) return ({ taskId }) => taskId === of;
+    const { id } = agentRecord(of);
+    return ({ senderId, targetId }) => senderId === id || targetId === id;
   }
 
   const viewOfTask = (task: TaskRecord): TaskStatus => viewTask(store, task, wall());
@@ -183,12 +205,14 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
         ...(warnings.length === 0 ? {} : { warnings }),
       };
     },
-    async delegate({ target, task, timeoutMs }) {
+    async delegate({ target, task, timeoutMs, queue = false, idempotencyKey }) {
       const { answer, outcomesOf } = engine.command('delegate', (frame) =>
-        delegateTask(frame, { target, task, timeoutMs }),
+        delegateTask(frame, { target, task, timeoutMs, queue, idempotencyKey }),
       );
       await allDone(outcomesOf('publish'));
-      return { taskId: answer.id, agentId: answer.agentId, state: taskRecord(answer.id).state };
+      const { id: taskId, agentId, state, queuePosition } = viewOfTask(taskRecord(answer.id));
+      const position = queuePosition === undefined ? {} : { position: queuePosition };
+      return { taskId, agentId, state, ...position };
     },
     async message(said) {
       const { answer, outcomesOf } = engine.command('message', (frame) =>
@@ -220,6 +244,14 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
       engine.command('watch', (frame) =>
         watchTasks(frame, typeof wanted === 'string' ? [wanted] : wanted),
       ).answer,
+    cancel: (id, reason) => engine.command('cancel', (frame) => cancel(frame, id, reason)).answer,
+    messages: (of, { limit = 20 } = {}) => latestMessages(of, limit),
+    seen(noticeIds) {
+      refuseEnded();
+      engine.attempt('notices seen', (frame) => {
+        for (const id of noticeIds) noteSeen(frame, id);
+      });
+    },
     status: (target) => viewAgent(store, agentRecord(target), wall()),
     task: (taskId) => viewOfTask(taskRecord(taskId)),
     agents() {

@@ -1,7 +1,13 @@
 /** What records look like from outside: the shapes of `shepherd.ts`, without secrets or places. */
 import { nameOf, type Reader } from './router.ts';
-import type { AgentError, AgentRecord, RequestRecord, TaskRecord } from './records.ts';
-import type { AgentStatus, RequestView, TaskStatus } from './shepherd.ts';
+import type {
+  AgentError,
+  AgentRecord,
+  MessageRecord,
+  RequestRecord,
+  TaskRecord,
+} from './records.ts';
+import type { AgentStatus, MessageStatus, RequestView, TaskStatus } from './shepherd.ts';
 
 export function viewRequest(reader: Reader, request: RequestRecord): RequestView {
   return {
@@ -23,6 +29,7 @@ export function viewTask(reader: Reader, task: TaskRecord, nowMs: number): TaskS
     return request === undefined ? [] : viewRequest(reader, request);
   });
   const oldest = requests.find((request) => request.state === 'open');
+  const position = (reader.get('agent', task.agentId)?.queue.indexOf(task.id) ?? -1) + 1;
   const since = task.states.at(-1)?.atMs ?? nowMs;
   return {
     id: task.id,
@@ -31,6 +38,7 @@ export function viewTask(reader: Reader, task: TaskRecord, nowMs: number): TaskS
     description: task.description,
     states: task.states,
     requests,
+    ...(position > 0 ? { queuePosition: position } : {}),
     ...(task.state === 'waiting'
       ? { waitingMs: Math.max(0, nowMs - since), stale: task.stale }
       : {}),
@@ -38,6 +46,22 @@ export function viewTask(reader: Reader, task: TaskRecord, nowMs: number): TaskS
       ? { pendingRequest: oldest.requestId, waitingOn: oldest.recipientName }
       : {}),
     ...(task.result === undefined ? {} : { result: task.result }),
+  };
+}
+
+export function viewMessage(reader: Reader, message: MessageRecord): MessageStatus {
+  const { id, kind, senderId, targetId, taskId, atMs, receipt, error } = message;
+  return {
+    messageId: id,
+    kind,
+    fromId: senderId,
+    toId: targetId,
+    fromName: nameOf(reader, senderId),
+    toName: nameOf(reader, targetId),
+    ...(taskId === undefined ? {} : { taskId }),
+    atMs,
+    receipt,
+    ...(error === undefined ? {} : { error }),
   };
 }
 
@@ -56,6 +80,7 @@ export function viewAgent(reader: Reader, agent: AgentRecord, nowMs: number): Ag
     ...(task === undefined || task.result !== undefined
       ? {}
       : { task: viewTask(reader, task, nowMs) }),
+    ...(agent.queue.length === 0 ? {} : { queue: agent.queue }),
     ...(agent.error === undefined ? {} : { error: describeAgentError(agent.error) }),
   };
 }

@@ -58,8 +58,7 @@ export async function runStorm(options: {
     cwd: dir,
     agentDir: join(dir, 'pi'),
     makeCommand,
-    policy: { maxUnread: plenty, spawnTimeoutMs: 120_000 },
-    limits: { maxUnread: plenty, messagesPerMinute: plenty },
+    policy: { maxUnread: plenty, messagesPerMinute: plenty, spawnTimeoutMs: 120_000 },
   });
   const spawn = async (label: string) =>
     (await shepherd.spawn({ agent: 'scout', label }, signal)).id;

@@ -5,7 +5,13 @@ import { openCharts, persist, type ChartBench } from '../support/clock.ts';
 
 const agentId = 'a1';
 const taskId = 't1';
-const input: AgentInput = { agentId, launch: 1, spawnDeadlineAtMs: 20_000, drainAfterMs: 10_000 };
+const input: AgentInput = {
+  agentId,
+  launch: 1,
+  spawnDeadlineAtMs: 20_000,
+  drainAfterMs: 10_000,
+  doneNudges: 1,
+};
 
 function startAgent(bench: ChartBench, snapshot?: never) {
   const agent = createActor(bench.charts.agent, {
@@ -21,14 +27,21 @@ type Agent = ReturnType<typeof startAgent>;
 
 const hello: AgentEvent = { type: 'agent.hello', atMs: 1 };
 const turnStarted: AgentEvent = { type: 'turn.started', atMs: 2 };
-const turnSettled: AgentEvent = { type: 'turn.settled', atMs: 3 };
+const turnSettled: AgentEvent = {
+  type: 'turn.settled',
+  atMs: 3,
+  outcome: 'completed',
+  taskId: null,
+};
 const exited: AgentEvent = { type: 'process.exited', atMs: 4 };
 const close: AgentEvent = { type: 'agent.close', atMs: 5 };
 
-function assign(id = taskId, deadlineAtMs: number | null = null): AgentEvent {
+function assign(id = taskId, timeoutMs: number | null = null): AgentEvent {
   return {
     type: 'task.assign',
-    task: { taskId: id, agentId, deadlineAtMs, staleAfterMs: null },
+    queue: false,
+    atMs: 0,
+    task: { taskId: id, agentId, timeoutMs, staleAfterMs: null },
   };
 }
 
@@ -42,10 +55,10 @@ function taskOf(agent: Agent, id = taskId): TaskActor {
 }
 
 /** A ready agent in a turn on its task. */
-function startAtWork(bench: ChartBench, deadlineAtMs: number | null = null): Agent {
+function startAtWork(bench: ChartBench, timeoutMs: number | null = null): Agent {
   const agent = startAgent(bench);
   agent.send(hello);
-  agent.send(assign(taskId, deadlineAtMs));
+  agent.send(assign(taskId, timeoutMs));
   taskOf(agent).send({ type: 'task.started', atMs: 1 });
   agent.send(turnStarted);
   return agent;
@@ -336,7 +349,9 @@ function startNest(bench: ChartBench): Agent {
   agent.send(hello);
   agent.send({
     type: 'task.assign',
-    task: { taskId, agentId, deadlineAtMs: 5_000, staleAfterMs: 1_000 },
+    queue: false,
+    atMs: 0,
+    task: { taskId, agentId, timeoutMs: 5_000, staleAfterMs: 1_000 },
   });
   agent.send(turnStarted);
   const question = { askerId: agentId, recipientId: 'a2', openedAtMs: 0 };

@@ -4,7 +4,7 @@ import type { AgentInput } from '../../machines/index.ts';
 import { openCharts, persist, type ChartBench } from '../support/clock.ts';
 
 function agentOf(agentId: string): AgentInput {
-  return { agentId, launch: 1, spawnDeadlineAtMs: 20_000, drainAfterMs: 10_000 };
+  return { agentId, launch: 1, spawnDeadlineAtMs: 20_000, drainAfterMs: 10_000, doneNudges: 1 };
 }
 
 function startSession(bench: ChartBench, snapshot?: never) {

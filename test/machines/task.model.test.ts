@@ -6,12 +6,13 @@ import { shortestTaskPaths } from '../support/model.ts';
 
 const staleAtMs = 300;
 const taskAtMs = 5_000;
-const input = { taskId: 't1', agentId: 'a1', deadlineAtMs: taskAtMs, staleAfterMs: staleAtMs };
+const input = { taskId: 't1', agentId: 'a1', timeoutMs: taskAtMs, staleAfterMs: staleAtMs };
 
 const staleWait = { type: 'xstate.after.staleWait.task.open.waiting.fresh' } as never as TaskEvent;
 const taskDeadline = { type: 'xstate.after.taskDeadline.task.open' } as never as TaskEvent;
 
 const always: readonly TaskEvent[] = [
+  { type: 'task.dispatched', atMs: 0 },
   { type: 'task.started', atMs: 0 },
   { type: 'task.done', status: 'completed', override: false, atMs: 0 },
   { type: 'task.done', status: 'completed', override: true, atMs: 0 },
@@ -19,13 +20,13 @@ const always: readonly TaskEvent[] = [
   { type: 'task.done', status: 'failed', override: false, atMs: 0 },
   { type: 'task.cancel', atMs: 0 },
   { type: 'publish.failed', atMs: 0 },
+  { type: 'delivery.failed', atMs: 0 },
   { type: 'provider.gave_up', atMs: 0 },
   { type: 'agent.closed', atMs: 0 },
   { type: 'agent.lost', atMs: 0 },
   { type: 'actor.crashed', atMs: 0 },
   { type: 'session.resumed' },
   staleWait,
-  taskDeadline,
 ];
 
 const requestIds = ['q1', 'q2'];
@@ -36,6 +37,7 @@ const paths = shortestTaskPaths(input, ({ context }) => {
   const next = requestIds.find((id) => !open.includes(id));
   return [
     ...always,
+    ...(context.deadlineAtMs === null ? [] : [taskDeadline]),
     ...(next === undefined ? [] : [ask(next)]),
     ...open.flatMap((requestId) =>
       (['answered', 'expired', 'recipient_gone', 'cancelled'] as const).map(
@@ -72,7 +74,7 @@ describe('the shortest ways through the task chart', () => {
   });
 
   it('are as many as there are states and open requests to tell apart', () => {
-    expect(paths).toHaveLength(35);
+    expect(paths).toHaveLength(38);
   });
 
   it('lead a real actor, on its own timers, to the same state', () => {

@@ -8,7 +8,7 @@ const taskId = 'shepherd-task-1';
 const agentId = 'shepherd-agent-1';
 
 function inputOf(changes: Partial<TaskInput> = {}): TaskInput {
-  return { taskId, agentId, deadlineAtMs: null, staleAfterMs: null, ...changes };
+  return { taskId, agentId, timeoutMs: null, staleAfterMs: null, ...changes };
 }
 
 function requestOf(requestId: string, openedAtMs = 0, deadlineAtMs = 600_000) {
@@ -30,12 +30,16 @@ function settled(
   return { type: 'request.settled', requestId, outcome, atMs: 80 };
 }
 
+const dispatched: TaskEvent = { type: 'task.dispatched', atMs: 0 };
 const started: TaskEvent = { type: 'task.started', atMs: 1 };
 
-/** The state after these events; pure, no timer and no effect. */
+/** The state of a dispatched task after these events; pure, no timer and no effect. */
 function after(...events: readonly TaskEvent[]) {
   const [initial] = initialTransition(soloTask, inputOf());
-  return events.reduce((state, event) => transition(soloTask, state, event)[0], initial);
+  return [dispatched, ...events].reduce(
+    (state, event) => transition(soloTask, state, event)[0],
+    initial,
+  );
 }
 
 /** Names of the actions that the last of these events causes. */
@@ -50,7 +54,9 @@ function startTask(bench: ChartBench, input: Partial<TaskInput>) {
     id: taskId,
     input: inputOf(input),
   });
-  return task.start();
+  task.start();
+  task.send(dispatched);
+  return task;
 }
 
 /** The task as a new process finds it, told that the session has been resumed. */
@@ -214,13 +220,13 @@ describe('T3. The first outcome wins; a settled task takes no further event', ()
 
   it('lets no timer change a settled task', () => {
     const bench = openCharts();
-    const task = startTask(bench, { deadlineAtMs: 1_000, staleAfterMs: 100 });
+    const task = startTask(bench, { timeoutMs: 1_000, staleAfterMs: 100 });
     for (const event of [started, open('r1', 0, 500), done('blocked')]) task.send(event);
 
     bench.clock.advanceTo(10_000);
 
     expect(task.getSnapshot().context.outcome).toMatchObject({ status: 'blocked', cause: 'owner' });
-    expect(bench.told()).toHaveLength(1);
+    expect(bench.told().filter(({ type }) => type === 'task.settled')).toHaveLength(1);
     expect(bench.clock.nextDueAtMs()).toBeUndefined();
   });
 });
@@ -362,7 +368,7 @@ describe('T6. The task deadline holds in every open state', () => {
     ['waiting, reminded', [started, open('r1', -300)]],
   ] as const)('times out while %s', (_name, events) => {
     const bench = openCharts();
-    const task = startTask(bench, { deadlineAtMs: 1_000, staleAfterMs: 300 });
+    const task = startTask(bench, { timeoutMs: 1_000, staleAfterMs: 300 });
     for (const event of events) task.send(event);
 
     bench.clock.advanceTo(999);
@@ -378,7 +384,7 @@ describe('T6. The task deadline holds in every open state', () => {
 
   it('never times out without a deadline', () => {
     const bench = openCharts();
-    const task = startTask(bench, { deadlineAtMs: null });
+    const task = startTask(bench, { timeoutMs: null });
 
     bench.clock.advanceTo(Number.MAX_SAFE_INTEGER / 2);
 
@@ -388,7 +394,7 @@ describe('T6. The task deadline holds in every open state', () => {
   it('keeps an instant that is farther away than a Node timer reaches', () => {
     const farAtMs = 90 * 24 * 60 * 60_000;
     const bench = openCharts();
-    const task = startTask(bench, { deadlineAtMs: farAtMs });
+    const task = startTask(bench, { timeoutMs: farAtMs });
 
     bench.clock.advanceTo(farAtMs - 1);
     expect(task.getSnapshot().status).toBe('active');
@@ -400,7 +406,7 @@ describe('T6. The task deadline holds in every open state', () => {
 
 /** Waiting since 100: reminder at 1,100, reply deadline at 1,800, task deadline at 5,000. */
 function startWaiting(bench: ChartBench) {
-  const task = startTask(bench, { deadlineAtMs: 5_000, staleAfterMs: 1_000 });
+  const task = startTask(bench, { timeoutMs: 5_000, staleAfterMs: 1_000 });
   bench.clock.advanceTo(100);
   for (const event of [started, open('r1', 100, 1_800)]) task.send(event);
   return task;
@@ -482,7 +488,7 @@ describe('T7. session.resumed re-arms every timer at its original instant', () =
   it('leaves a running and a created task where they were', () => {
     for (const events of [[], [started]] as const) {
       const before = openCharts();
-      const task = startTask(before, { deadlineAtMs: 5_000 });
+      const task = startTask(before, { timeoutMs: 5_000 });
       for (const event of events) task.send(event);
 
       const bench = openCharts(100);
@@ -501,7 +507,7 @@ describe('T7. session.resumed re-arms every timer at its original instant', () =
   ] as const)('decides equal instants of %s as without a restart', (_name, deadlines) => {
     const { replyAtMs, taskAtMs, staleAfterMs } = deadlines;
     const without = openCharts();
-    const task = startTask(without, { deadlineAtMs: taskAtMs, staleAfterMs });
+    const task = startTask(without, { timeoutMs: taskAtMs, staleAfterMs });
     for (const event of [started, open('r1', 0, replyAtMs)]) task.send(event);
     const snapshot = persist(task);
     without.clock.advanceTo(10_000);

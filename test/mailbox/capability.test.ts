@@ -40,10 +40,10 @@ describe('identity file', () => {
     const dir = makeTempDir();
     const path = join(dir, 'identity.json');
 
-    writeIdentity(path, { ...identity, doneNudges: 3 });
+    writeIdentity(path, { ...identity, label: 'two' });
     writeIdentity(path, identity);
 
-    expect(readIdentity(path)).toEqual({ ...identity, doneNudges: 1, limits: defaultLimits });
+    expect(readIdentity(path)).toEqual({ ...identity, limits: defaultLimits });
     expect(lstatSync(path).mode & 0o777).toBe(0o600);
     expect(readdirSync(dir)).toEqual(['identity.json']);
   });

@@ -44,7 +44,7 @@ describe('open', () => {
     const { mailbox, dir } = openHerd();
 
     const path = mailbox.open(alice, { secret, label: 'one', agent: 'collie' });
-    const again = mailbox.open(alice, { secret, label: 'one', agent: 'collie', doneNudges: 0 });
+    const again = mailbox.open(alice, { secret, label: 'one', agent: 'collie' });
 
     expect(again).toBe(path);
     expect(lstatSync(path).mode & 0o777).toBe(0o600);
@@ -57,7 +57,6 @@ describe('open', () => {
       boxesDir: boxesOf(dir, alice).dir,
       label: 'one',
       agent: 'collie',
-      doneNudges: 0,
       limits: defaultLimits,
     });
     expect(lstatSync(boxesOf(dir, alice).inbox.new).mode & 0o777).toBe(0o700);

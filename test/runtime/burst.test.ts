@@ -17,7 +17,7 @@ const contents = (child: TestChild): readonly string[] =>
   child.received.flatMap((envelope) => (envelope.kind === 'message' ? [envelope.content] : []));
 
 it('hands on every message of a burst once, in order, each with its own step', async () => {
-  const herd = await openHerd();
+  const herd = await openHerd({ policy: { messagesPerMinute: count } });
   const [one, two] = [await herd.hatch('one'), await herd.hatch('two')];
   const before = commitsOf(herd);
 
@@ -30,7 +30,7 @@ it('hands on every message of a burst once, in order, each with its own step', a
 });
 
 it('loses nothing and doubles nothing when the disk fails in the middle of a burst', async () => {
-  const herd = await openHerd();
+  const herd = await openHerd({ policy: { messagesPerMinute: count } });
   const [one, two] = [await herd.hatch('one'), await herd.hatch('two')];
 
   burst(one, two);

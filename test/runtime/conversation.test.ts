@@ -838,7 +838,8 @@ describe('an envelope that comes again', () => {
       messageId: question.messageId,
     });
 
-    expect(again).toEqual(question);
+    // Asked again, it also hears how far its question has come.
+    expect(again).toEqual({ ...question, data: { ...question.data, delivery: 'answered' } });
     expect(stateOf(herd)).toEqual(before);
     expect(herd.shepherd.task(taskId).state).toBe('running');
     expect(mailOf(two)).toEqual(['Which gate?']);

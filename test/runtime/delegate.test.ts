@@ -90,7 +90,7 @@ describe('a delegated task', () => {
     ['a timeout that is no number', { timeoutMs: NaN }, 'invalid_timeout'],
     ['an unknown agent', { target: 'shepherd-agent-000000000000' }, 'invalid_target'],
     ['the Shepherd as its owner', { target: 'shepherd' }, 'invalid_task'],
-    ['a text that is too long', { task: 'x'.repeat(50_001) }, 'message_too_large'],
+    ['a text that is too long', { task: 'x'.repeat(1_048_577) }, 'message_too_large'],
   ])('is refused with %s, and nothing changes', async (_name, options, code) => {
     const herd = await openHerd();
     const child = await herd.hatch('one');
@@ -104,18 +104,22 @@ describe('a delegated task', () => {
     await expect(herd.delegate(child)).resolves.toBeDefined();
   });
 
-  it('is refused when its text does not fit an envelope, and nothing has changed', async () => {
+  it.each([
+    ['in characters', 'x'.repeat(50_001)],
+    // Below the limit in characters, above it in bytes.
+    ['in bytes', '羊'.repeat(30_000)],
+    ['as large as it may be', '🐑'.repeat(262_144)],
+  ])('whose text does not fit an envelope %s travels as a file', async (_name, task) => {
     const herd = await openHerd();
     const child = await herd.hatch('one');
-    // 30,000 characters of three bytes each: below the limit in characters, above it in bytes.
-    const task = '羊'.repeat(30_000);
 
-    await expect(herd.shepherd.delegate({ target: child.id, task })).rejects.toMatchObject({
-      code: 'message_too_large',
-    });
+    const taskId = await herd.delegate(child, task);
 
-    expect(herd.shepherd.tasks()).toEqual([]);
-    await expect(herd.delegate(child)).resolves.toBeDefined();
+    const { content, attachment } = await child.receives('task');
+    expect(content).toBe(task.slice(0, content.length));
+    expect(content.length).toBeLessThan(5_000);
+    expect(attachment && child.mailbox.readAttachment(attachment)).toBe(task);
+    expect(herd.shepherd.task(taskId)).toMatchObject({ state: 'running', description: task });
   });
 
   it('is refused for an agent that has ended, by its id', async () => {

@@ -39,6 +39,7 @@ function taskOf(id: string, description = 'Count the flock.'): TaskRecord {
     state: 'created',
     states: [],
     createdAtMs: 0,
+    timeoutMs: null,
     deadlineAtMs: null,
     messageId: 'm1',
     attempts: [],

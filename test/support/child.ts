@@ -25,6 +25,7 @@ export interface SayOptions {
   readonly replyTo?: string;
   readonly expectsReply?: boolean;
   readonly threadId?: string;
+  readonly causeId?: string;
   readonly messageId?: string;
 }
 
@@ -36,6 +37,10 @@ export interface DoneOptions {
   readonly messageId?: string;
 }
 
+export type TurnOptions = Partial<
+  Pick<EnvelopeOf<'runtime'>, 'error' | 'content' | 'taskId' | 'aborted'>
+>;
+
 export interface TestChild {
   readonly id: string;
   readonly identity: Identity;
@@ -43,7 +48,7 @@ export interface TestChild {
   /** Everything but awaited verdicts, in the order of arrival; acked. */
   readonly received: readonly Envelope[];
   hello(tools?: readonly string[]): void;
-  turn(event: EnvelopeOf<'runtime'>['event'], more?: { error?: string; content?: string }): void;
+  turn(event: EnvelopeOf<'runtime'>['event'], more?: TurnOptions): void;
   /** Says something, asks (`expectsReply`) or answers (`replyTo`), and waits for the verdict. */
   say(target: string, content: string, options?: SayOptions): Promise<Answer>;
   done(status: DoneStatus, options?: DoneOptions): Promise<Answer>;

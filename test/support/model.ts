@@ -4,7 +4,9 @@ import type { SnapshotFrom } from 'xstate';
 import { taskMachine, type TaskEvent, type TaskInput } from '../../machines/index.ts';
 
 /** The task chart for pure transitions: `sendParent` has nobody to send to there. */
-export const soloTask = taskMachine.provide({ actions: { tellOwner: () => {} } });
+export const soloTask = taskMachine.provide({
+  actions: { tellOwner: () => {}, tellWait: () => {} },
+});
 
 type TaskSnapshot = SnapshotFrom<typeof soloTask>;
 
@@ -15,7 +17,7 @@ export interface TaskPath {
   readonly events: readonly TaskEvent[];
 }
 
-/** The shortest way into every state that differs in value or in its open requests. */
+/** The shortest way into every state that differs in value, in its dispatch, or in its open requests. */
 export function shortestTaskPaths(
   input: TaskInput,
   eventsOf: (state: TaskSnapshot) => readonly TaskEvent[],
@@ -24,7 +26,11 @@ export function shortestTaskPaths(
     input,
     events: (state) => [...eventsOf(state)],
     serializeState: ({ value, context }) =>
-      JSON.stringify([value, context.requests.map((request) => request.requestId)]),
+      JSON.stringify([
+        value,
+        context.dispatchedAtMs,
+        context.requests.map((request) => request.requestId),
+      ]),
     limit: 2_000,
   });
   return paths.map((path) => ({
