@@ -1,76 +1,23 @@
-import { createActor } from 'xstate';
 import { describe, expect, it } from 'vitest';
-import type { AgentEvent, AgentInput, TaskActor } from '../../machines/index.ts';
-import { openCharts, persist, type ChartBench } from '../support/clock.ts';
-
-const agentId = 'a1';
-const taskId = 't1';
-const input: AgentInput = {
+import {
   agentId,
-  launch: 1,
-  spawnDeadlineAtMs: 20_000,
-  drainAfterMs: 10_000,
-  doneNudges: 1,
-};
-
-function startAgent(bench: ChartBench, snapshot?: never) {
-  const agent = createActor(bench.charts.agent, {
-    parent: bench.owner,
-    id: agentId,
-    input,
-    ...(snapshot === undefined ? {} : { snapshot }),
-  });
-  return agent.start();
-}
-
-type Agent = ReturnType<typeof startAgent>;
-
-const hello: AgentEvent = { type: 'agent.hello', atMs: 1 };
-const turnStarted: AgentEvent = { type: 'turn.started', atMs: 2 };
-const turnSettled: AgentEvent = {
-  type: 'turn.settled',
-  atMs: 3,
-  outcome: 'completed',
-  taskId: null,
-};
-const exited: AgentEvent = { type: 'process.exited', atMs: 4 };
-const close: AgentEvent = { type: 'agent.close', atMs: 5 };
-
-function assign(id = taskId, timeoutMs: number | null = null): AgentEvent {
-  return {
-    type: 'task.assign',
-    queue: false,
-    atMs: 0,
-    task: { taskId: id, agentId, timeoutMs, staleAfterMs: null },
-  };
-}
-
-function ask(requestId: string, owner: string | null = null): AgentEvent {
-  const request = { requestId, askerId: agentId, recipientId: 'a2', taskId: owner, openedAtMs: 0 };
-  return { type: 'request.open', request: { ...request, deadlineAtMs: 600_000 } };
-}
-
-function taskOf(agent: Agent, id = taskId): TaskActor {
-  return agent.getSnapshot().children[id] as TaskActor;
-}
-
-/** A ready agent in a turn on its task. */
-function startAtWork(bench: ChartBench, timeoutMs: number | null = null): Agent {
-  const agent = startAgent(bench);
-  agent.send(hello);
-  agent.send(assign(taskId, timeoutMs));
-  taskOf(agent).send({ type: 'task.started', atMs: 1 });
-  agent.send(turnStarted);
-  return agent;
-}
-
-const states = (bench: ChartBench) =>
-  bench.facts.flatMap((fact) => (fact.type === 'agent.state' ? [fact.state] : []));
-const kinds = (bench: ChartBench) => bench.facts.map((fact) => fact.type);
-const outcomes = (bench: ChartBench) =>
-  bench.facts.flatMap((fact) =>
-    fact.type === 'task.settled' ? [`${fact.outcome.status} ${fact.outcome.cause}`] : [],
-  );
+  taskId,
+  startAgent,
+  hello,
+  turnStarted,
+  turnSettled,
+  exited,
+  close,
+  assign,
+  ask,
+  taskOf,
+  startAtWork,
+  states,
+  kinds,
+  outcomes,
+  type Agent,
+} from '../support/agent-chart.ts';
+import { openCharts, persist, type ChartBench } from '../support/clock.ts';
 
 describe('A1. ready only after the child’s own hello', () => {
   it('is idle once the child has said hello', () => {

@@ -96,6 +96,25 @@ describe('the way of a task', () => {
     expect(after(started, unpublished).value).toEqual({ open: 'running' });
   });
 
+  it.each([
+    ['running', [started]],
+    ['waiting', [started, open('q1')]],
+  ] as const)('fails from %s when its child’s Pi would not take it', (_state, before) => {
+    const state = after(...before, { type: 'delivery.failed', atMs: 7 });
+
+    expect(state.value).toBe('failed');
+    expect(state.context.outcome).toMatchObject({ status: 'failed', cause: 'delivery_failed' });
+  });
+
+  it('is dispatched once: its deadline stays', () => {
+    const bench = openCharts();
+    const task = startTask(bench, { timeoutMs: 1_000 });
+
+    task.send({ type: 'task.dispatched', atMs: 500 });
+
+    expect(task.getSnapshot().context).toMatchObject({ dispatchedAtMs: 0, deadlineAtMs: 1_000 });
+  });
+
   it('fails when the provider gave up, running or waiting', () => {
     const gaveUp: TaskEvent = { type: 'provider.gave_up', atMs: 5 };
 
