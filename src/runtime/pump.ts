@@ -58,10 +58,13 @@ export function createPump(ports: PumpPorts): Pump {
   let again = false;
   let readAll = false;
 
+  const handle = (mail: Claimed): boolean => isKeptBy(() => ports.onEnvelope(mail));
+
   /** False when a timer could not be kept: the disk, and trying on would never end. */
   function fireUntil(atMs: number): boolean {
     for (let due = clock.takeDue(atMs); due !== undefined; due = clock.takeDue(atMs)) {
-      if (!ports.onTimer(due)) return false;
+      const taken = due;
+      if (!isKeptBy(() => ports.onTimer(taken))) return false;
     }
     return true;
   }
@@ -93,7 +96,7 @@ export function createPump(ports: PumpPorts): Pump {
       // A sender's clock that runs ahead does not make its mail late.
       const sentAtMs = Math.min(mail.envelope.createdAt, nowMs);
       while (ended[0] !== undefined && ended[0].exit.atMs < sentAtMs) isKept = end(ended, isKept);
-      if (isKept) isKept = fireUntil(sentAtMs - 1) && ports.onEnvelope(mail);
+      if (isKept) isKept = fireUntil(sentAtMs - 1) && handle(mail);
       if (isKept) ack(mail);
       else mailbox.retry(mail);
     }
@@ -105,7 +108,7 @@ export function createPump(ports: PumpPorts): Pump {
   function end(ended: Exit[], isKept: boolean): boolean {
     const exit = ended.shift();
     if (exit === undefined) return isKept;
-    const isDone = isKept && fireUntil(exit.exit.atMs - 1) && ports.onExit(exit);
+    const isDone = isKept && fireUntil(exit.exit.atMs - 1) && isKeptBy(() => ports.onExit(exit));
     if (!isDone) exits = [...exits, exit];
     return isDone;
   }
@@ -116,8 +119,8 @@ export function createPump(ports: PumpPorts): Pump {
       const mails = claimed.slice(at, at + maxBatch);
       const isKept =
         mails.length === 1
-          ? mails.every((mail) => ports.onEnvelope(mail))
-          : ports.batch(() => mails.every((mail) => ports.onEnvelope(mail)));
+          ? mails.every(handle)
+          : isKeptBy(() => ports.batch(() => mails.every(handle)));
       if (!isKept) {
         for (const mail of claimed.slice(at)) mailbox.retry(mail);
         return;
@@ -158,4 +161,14 @@ export function createPump(ports: PumpPorts): Pump {
       drain();
     },
   };
+}
+
+/** Also what failed before its step, since the disk could not be read, was not kept (P2). */
+function isKeptBy(work: () => boolean): boolean {
+  try {
+    return work();
+  } catch (error) {
+    if (ShepherdError.is(error) && error.code === 'disk_error') return false;
+    throw error;
+  }
 }

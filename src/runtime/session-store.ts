@@ -7,6 +7,7 @@
 import { chmodSync } from 'node:fs';
 import type * as Sqlite from 'node:sqlite';
 import { ConfigError, MailboxError, ShepherdError } from '../errors.ts';
+import { errnoOf } from '../mailbox/mail-fs.ts';
 import type { Table, Tables } from './records.ts';
 import type { SessionOwner } from './session-lock.ts';
 import type { JournalRow, Store } from './store.ts';
@@ -75,7 +76,12 @@ export function openSessionStore(
   }
 }
 
-function isSqliteError(error: unknown): boolean {
+interface SqliteError extends Error {
+  /** SQLite's extended result code; the low byte is the primary one. */
+  readonly errcode: number;
+}
+
+function isSqliteError(error: unknown): error is SqliteError {
   return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR';
 }
 
@@ -107,22 +113,56 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
     rows: db.prepare('SELECT seq, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?'),
   };
 
+  /** The transaction that commits share; `lost` once a failing one has taken it along. */
+  let shared: 'none' | 'open' | 'lost' = 'none';
+
+  /** Kept on its own, a step would be there without those that were to share its commit. */
+  function refuseLost(): void {
+    if (shared === 'lost') throw diskError('commit to', path, 'the shared transaction is lost');
+  }
+
+  function rowsOf<Row>(statement: Sqlite.StatementSync, ...keys: (string | number)[]): Row[] {
+    try {
+      return statement.all(...keys) as Row[];
+    } catch (cause) {
+      throw diskError('read', path, cause);
+    }
+  }
+
+  function body(statement: Sqlite.StatementSync, ...keys: string[]): unknown {
+    const row = rowsOf<{ body: string }>(statement, ...keys)[0];
+    return row === undefined ? undefined : JSON.parse(row.body);
+  }
+
+  /** Undoes what failed; that it cannot be undone says less than the error that led here. */
+  function undo(statements: string): boolean {
+    try {
+      // A full disk may have ended the whole transaction by itself.
+      if (!db.isTransaction) return false;
+      db.exec(statements);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   return {
     get: <K extends Table>(table: K, id: string) =>
       body(sql.get, table, id) as Tables[K] | undefined,
     all: <K extends Table>(table: K) =>
-      (sql.all.all(table) as { body: string }[]).map((row) => JSON.parse(row.body) as Tables[K]),
+      rowsOf<{ body: string }>(sql.all, table).map((row) => JSON.parse(row.body) as Tables[K]),
     snapshot: (actorId) => body(sql.snapshot, actorId),
     snapshots: () =>
-      (sql.snapshots.all() as { actor: string; body: string }[]).map(
+      rowsOf<{ actor: string; body: string }>(sql.snapshots).map(
         (row) => [row.actor, JSON.parse(row.body) as unknown] as const,
       ),
     journal: ({ after, limit }) =>
-      (sql.rows.all(after, limit) as { seq: number; body: string }[]).map((row) =>
+      rowsOf<{ seq: number; body: string }>(sql.rows, after, limit).map((row) =>
         Object.assign(JSON.parse(row.body) as JournalRow, { seq: row.seq }),
       ),
     commit(commit) {
-      const isShared = db.isTransaction;
+      refuseLost();
+      const isShared = shared === 'open';
       try {
         db.exec(isShared ? 'SAVEPOINT step' : 'BEGIN IMMEDIATE');
         for (const { table, record } of commit.puts) {
@@ -137,19 +177,23 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
         if (commit.keepRows !== undefined) sql.forget.run(commit.keepRows);
         db.exec(isShared ? 'RELEASE step' : 'COMMIT');
       } catch (cause) {
-        // A full disk may have ended the whole transaction by itself.
-        if (db.isTransaction) db.exec(isShared ? 'ROLLBACK TO step; RELEASE step' : 'ROLLBACK');
+        const isUndone = undo(isShared ? 'ROLLBACK TO step; RELEASE step' : 'ROLLBACK');
+        if (isShared && !isUndone) shared = 'lost';
         throw diskError('commit to', path, cause);
       }
     },
     transaction(work) {
       try {
         db.exec('BEGIN IMMEDIATE');
+        shared = 'open';
         work();
+        refuseLost();
         db.exec('COMMIT');
       } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK');
+        undo('ROLLBACK');
         throw isSqliteError(error) ? diskError('commit to', path, error) : error;
+      } finally {
+        shared = 'none';
       }
     },
     owner: () => body(sql.owner) as SessionOwner | undefined,
@@ -169,15 +213,27 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
   };
 }
 
-function body(statement: Sqlite.StatementSync, ...keys: string[]): unknown {
-  const row = statement.get(...keys) as { body: string } | undefined;
-  return row === undefined ? undefined : JSON.parse(row.body);
-}
+/** What helps, by SQLite's primary result code or the errno of another call. */
+const advice: Readonly<Record<string, string>> = {
+  5: 'another process is writing to it; try again',
+  8: 'make its disk and the file writable, then try again',
+  10: 'its disk failed; see to that, then try again',
+  // What SQLite makes of EIO at a read, too.
+  11: 'its disk failed or the file is damaged; see to the disk and try again, else put back a copy',
+  13: 'free some space, then try again',
+  14: 'see that its directory is there, that this user may write to it, and that not too many files are open; then try again',
+  26: 'the file is no database; put back a copy of it',
+  EROFS: 'make its disk and the file writable, then try again',
+  EPERM: 'see that the file belongs to this user, then try again',
+};
 
 function diskError(operation: string, path: string, cause: unknown): MailboxError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new MailboxError('disk_error', `Could not ${operation} ${path}: ${reason}.`, {
+  const result = isSqliteError(cause) ? String(cause.errcode & 0xff) : (errnoOf(cause) ?? '');
+  const help = advice[result] ?? 'the same call may work later';
+  return new MailboxError('disk_error', `Could not ${operation} ${path} (${reason}): ${help}.`, {
     cause,
     retryable: true,
+    data: { operation, path },
   });
 }
