@@ -150,10 +150,9 @@ export function createHerd(options: HerdOptions): Herd {
     }
   }
 
-  let session = startSession();
+  let session = startSession(store.snapshot(sessionActorId));
 
-  function startSession(): SessionActor {
-    const snapshot = store.snapshot(sessionActorId);
+  function startSession(snapshot: unknown): SessionActor {
     const actor = createActor(charts.session, {
       id: sessionActorId,
       clock,
@@ -214,22 +213,31 @@ export function createHerd(options: HerdOptions): Herd {
     actors.delete(id);
   }
 
+  /** Actors that are rolled back as soon as the disk gives their snapshots. */
+  const spoiled = new Set<string>();
+
   function rollBack(touched: ReadonlySet<string>): void {
-    if (touched.has(sessionActorId)) {
-      // Every actor holds its parent: a new session needs new ones below it. Rare, so simple.
-      for (const id of actors.keys()) discard(id);
+    for (const id of touched) spoiled.add(id);
+    rebuildSpoiled();
+  }
+
+  /** @throws MailboxError `disk_error`; the next step tries again, before anything else. */
+  function rebuildSpoiled(): void {
+    if (spoiled.size === 0) return;
+    // Every actor holds its parent: a new session needs new ones below it. Rare, so simple.
+    const isWhole = spoiled.has(sessionActorId);
+    // All of it is read before anything is discarded.
+    const snapshots = new Map(
+      isWhole ? store.snapshots() : [...spoiled].map((id) => [id, store.snapshot(id)]),
+    );
+    for (const id of isWhole ? [...actors.keys()] : spoiled) discard(id);
+    if (isWhole) {
       session.stop();
-      session = startSession();
-      for (const [id, snapshot] of store.snapshots()) {
-        if (id !== sessionActorId) restore(id, snapshot);
-      }
-      return;
+      session = startSession(snapshots.get(sessionActorId));
     }
-    // A copy: to discard an actor touches the session.
-    for (const id of Array.from(touched)) {
-      discard(id);
-      const snapshot = store.snapshot(id);
-      if (snapshot !== undefined) restore(id, snapshot);
+    spoiled.clear();
+    for (const [id, snapshot] of snapshots) {
+      if (id !== sessionActorId && snapshot !== undefined) restore(id, snapshot);
     }
   }
 
@@ -344,6 +352,7 @@ export function createHerd(options: HerdOptions): Herd {
     reap: (actorId) => running?.reaped.add(actorId),
     step(input, nowMs, work) {
       if (running !== undefined) throw new Error(`step within a step: ${input}`);
+      rebuildSpoiled();
       clock.moveTo(nowMs);
       const step = begin(nowMs);
       running = step;

@@ -252,6 +252,24 @@ describe('a store that keeps nothing', () => {
     await expect(shepherd.close(two.id)).resolves.toEqual({ id: two.id });
   });
 
+  it('and cannot be read loses no actor: all are there when it is mended', async () => {
+    const herd = await openHerd();
+    const one = await herd.hatch('one');
+    const taskId = await herd.delegate(one);
+    herd.store.blind();
+
+    await expect(
+      herd.shepherd.message({ target: one.id, message: 'How many?', expectsReply: true, taskId }),
+    ).rejects.toMatchObject({ code: 'disk_error' });
+    const done = one.done('completed');
+    herd.store.mend();
+    herd.nudge();
+
+    expect(await done).toMatchObject({ ok: true });
+    expect(herd.shepherd.status(one.id).state).toBe('idle');
+    expect(herd.shepherd.task(taskId).result).toMatchObject({ status: 'completed' });
+  });
+
   it('keeps mail until it is mended, in its order', async () => {
     const { herd, one, two, taskId, question } = await openWait();
     herd.store.break();

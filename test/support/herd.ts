@@ -59,6 +59,8 @@ export type HerdOptions = Omit<Partial<ShepherdOptions>, 'openStore' | 'wall' | 
 export interface BreakableStore extends Store {
   /** Fails this many commits, by default every one. */
   break(commits?: number): void;
+  /** Fails every commit, and every reading of a snapshot. */
+  blind(): void;
   mend(): void;
   /** How many commits have been refused. */
   refused(): number;
@@ -67,8 +69,20 @@ export interface BreakableStore extends Store {
 function breakable(store: Store): BreakableStore {
   let left = 0;
   let refused = 0;
+  let isBlind = false;
+  const lookAt = (): void => {
+    if (isBlind) throw new MailboxError('disk_error', 'The test cannot see.', { retryable: true });
+  };
   return {
     ...store,
+    snapshot(actorId) {
+      lookAt();
+      return store.snapshot(actorId);
+    },
+    snapshots() {
+      lookAt();
+      return store.snapshots();
+    },
     commit(commit) {
       if (left <= 0) return store.commit(commit);
       left -= 1;
@@ -78,8 +92,13 @@ function breakable(store: Store): BreakableStore {
     break(commits = Infinity) {
       left = commits;
     },
+    blind() {
+      left = Infinity;
+      isBlind = true;
+    },
     mend() {
       left = 0;
+      isBlind = false;
     },
     refused: () => refused,
   };
