@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SHEPHERD_ID } from '../../src/ids.ts';
-import { stateOf, openPasture } from '../support/conversation.ts';
+import { mailOf, openPasture, stateOf } from '../support/conversation.ts';
 
 describe('a name', () => {
   it.each([
@@ -75,6 +75,19 @@ describe('a name', () => {
     expect(await south.say(north.id, 'Hello?')).toMatchObject({ ok: false, code: 'agent_closed' });
     expect(await south.say('north pasture', 'Hello?')).toMatchObject({ code: 'invalid_target' });
     expect(await south.say('scout', 'Hello?')).toMatchObject({ ok: false });
+  });
+
+  it('of an ended agent goes to a new one, with another id and an empty inbox', async () => {
+    const { herd, north, south } = await openPasture();
+    await north.say(south.id, 'For the old one.');
+    await herd.shepherd.close(south.id);
+
+    const again = await herd.hatch('south pasture');
+    await north.say('south pasture', 'For the new one.');
+
+    expect(again.id).not.toBe(south.id);
+    await again.receives('message');
+    expect(mailOf(again)).toEqual(['For the new one.']);
   });
 
   it('of an agent that is being closed is refused', async () => {

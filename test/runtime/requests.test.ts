@@ -235,6 +235,19 @@ describe('a counter-question', () => {
 });
 
 describe('a question whose recipient', () => {
+  it('is being closed is given up at once, before its process is gone', async () => {
+    const { herd, one, two, taskId, question } = await openWait();
+
+    const closed = herd.shepherd.close(two.id);
+
+    expect(herd.shepherd.status(two.id).state).toBe('closing');
+    expect(requestOf(herd, question.messageId)).toMatchObject({ state: 'recipient_gone' });
+    expect(herd.shepherd.task(taskId).state).toBe('running');
+    expect(await one.receives('notice')).toMatchObject({ code: 'recipient_gone', taskId });
+    await closed;
+    expect(one.received.filter(({ kind }) => kind === 'notice')).toHaveLength(1);
+  });
+
   it.each([
     ['is closed', (herd: TestHerd, two: TestChild) => void herd.shepherd.close(two.id)],
     ['is lost', (herd: TestHerd, two: TestChild) => herd.host.exit(`${two.id}.1`, { code: 1 })],

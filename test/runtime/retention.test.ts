@@ -68,6 +68,37 @@ describe('a session', () => {
     expect(herd.shepherd.status(child.id)).toMatchObject({ task: { id: open, state: 'running' } });
   });
 
+  it('RN2: forgets with a task its key and the file of its text', async () => {
+    const first = await openHerd();
+    const child = await first.hatch('reader');
+    const options = { target: child.id, task: 'x'.repeat(60_000), idempotencyKey: 'long' };
+    const { taskId } = await first.shepherd.delegate(options);
+    await child.done('completed');
+    const files = () =>
+      readdirSync(join(first.shepherd.sessionDir, 'mailbox', `${child.id}.1`, 'files'));
+    expect(files()).toHaveLength(1);
+    await finishTasks(first, 3);
+
+    const herd = await reopened(first);
+
+    await eventually(() => expect(files()).toEqual([]));
+    expect((await herd.shepherd.delegate(options)).taskId).not.toBe(taskId);
+  });
+
+  it('is bounded after a thousand tasks, on the disk and in memory', async () => {
+    const herd = await openHerd({ retention: { keep: 20, keepMs: 60_000 } });
+    await finishTasks(herd, 1_000);
+
+    const again = await reopened(herd, { retention: { keep: 20, keepMs: 60_000 } });
+
+    for (const table of ['task', 'message', 'notice', 'key', 'rate', 'effect'] as const) {
+      expect(again.store.all(table).length).toBeLessThanOrEqual(20);
+    }
+    expect(again.store.all('seen').length).toBeLessThanOrEqual(200);
+    expect(again.store.journal({ after: 0, limit: 9_999 }).length).toBeLessThanOrEqual(2_001);
+    expect(again.shepherd.tasks()).toHaveLength(20);
+  });
+
   it('RN2: removes the files of ended agents that it forgets', async () => {
     const first = await openHerd();
     for (let index = 0; index < 5; index += 1) {
