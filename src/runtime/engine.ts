@@ -1,12 +1,11 @@
 /**
  * Runs a session: inputs become steps, committed steps become effects and changes.
  *
- * Owns: that listeners hear of a commit, in order, and that its effects follow. Never: what an input or
- * an effect means.
+ * Owns: that listeners hear of a commit, in order (`changes.ts`), and that its effects follow. Never:
+ * what an input or an effect means.
  *
  * G1. Nothing happens outside before the step that caused it is committed.
  * G2. A crashing chart is contained in a step of its own; the input that caused it is not repeated.
- * G3. A listener that throws is cut off; the session goes on.
  */
 import type { InspectionEvent } from 'xstate';
 import { ConfigError, ShepherdError, TaskError, describeError } from '../errors.ts';
@@ -14,6 +13,7 @@ import type { AgentHost } from '../hosts/host.ts';
 import type { IdMaker } from '../ids.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
+import { createChangeFeed } from './changes.ts';
 import { createActorClock, driveClock } from './clock.ts';
 import { createEffectQueue } from './effects.ts';
 import { containCrash, handleEnvelope, handleLateEnvelope, refuseCrashed } from './envelopes.ts';
@@ -33,7 +33,6 @@ import { forgetFinished, type Retention } from './retention.ts';
 import type { Effect } from './records.ts';
 import type { Change } from './shepherd.ts';
 import type { Draft, Store } from './store.ts';
-import { viewAgent, viewRequest, viewTask } from './views.ts';
 
 export interface EngineOptions {
   readonly sessionId: string;
@@ -85,8 +84,7 @@ const forgetEvery = 5_000;
 export function createEngine(options: EngineOptions): Engine {
   const { store, mailbox, host, ids, policy, wall } = options;
   const clock = createActorClock(wall());
-  const listeners = new Set<(change: Change) => void>();
-  const checks = new Set<() => void>();
+  const feed = createChangeFeed({ store, wall });
   const outcomes = new Map<string, (outcome: EffectOutcome) => void>();
   let stopped = false;
   let stepsSinceForgetting = 0;
@@ -181,9 +179,9 @@ export function createEngine(options: EngineOptions): Engine {
       batched.push(() => finish(caused, draft));
       return;
     }
-    emit(draft);
+    feed.emit(draft);
     if (!stopped) effects.add(caused);
-    for (const check of checks) check();
+    feed.recheck();
     stepsSinceForgetting += 1;
     if (stepsSinceForgetting >= forgetEvery) forget();
   }
@@ -268,40 +266,6 @@ export function createEngine(options: EngineOptions): Engine {
     return result !== 'unkept';
   }
 
-  function emit(draft: Draft): void {
-    if (listeners.size === 0) return;
-    const atMs = wall();
-    const changes = draft.changes().puts.flatMap(({ table, record }): Change[] => {
-      switch (table) {
-        case 'agent':
-          return [{ type: table, atMs, agent: viewAgent(store, record as never, atMs) }];
-        case 'task':
-          return [{ type: table, atMs, task: viewTask(store, record as never, atMs) }];
-        case 'request':
-          return [{ type: table, atMs, request: viewRequest(store, record as never) }];
-        case 'notice': {
-          const found = store.get('notice', record.id);
-          return found === undefined || found.delivered
-            ? []
-            : [{ type: table, atMs, notice: found.notice }];
-        }
-        case 'message':
-        case 'seen':
-        case 'effect':
-        case 'rate':
-        case 'key':
-          return [];
-      }
-    });
-    for (const listener of listeners) {
-      try {
-        for (const change of changes) listener(change);
-      } catch {
-        listeners.delete(listener);
-      }
-    }
-  }
-
   const stopMail = mailbox.onMail(() => pump.run());
   const stopHost = host.watch((event) => {
     const agentId = event.ref.launchId.slice(0, event.ref.launchId.lastIndexOf('.'));
@@ -334,38 +298,8 @@ export function createEngine(options: EngineOptions): Engine {
     },
     attempt,
     placesIdle: () => effects.placesIdle(),
-    until(read, signal) {
-      return new Promise((resolve, reject) => {
-        const stop = () => {
-          checks.delete(check);
-          signal?.removeEventListener('abort', abort);
-        };
-        const abort = () => {
-          stop();
-          reject(signal?.reason as Error);
-        };
-        const check = () => {
-          try {
-            const value = read();
-            if (value === undefined) return;
-            stop();
-            resolve(value);
-          } catch (error) {
-            stop();
-            reject(error);
-          }
-        };
-        if (signal?.aborted === true) return abort();
-        signal?.addEventListener('abort', abort);
-        checks.add(check);
-        check();
-      });
-    },
-    on(listener) {
-      const own = (change: Change) => listener(change);
-      listeners.add(own);
-      return () => listeners.delete(own);
-    },
+    until: (read, signal) => feed.until(read, signal),
+    on: (listener) => feed.on(listener),
     async resume() {
       if (!herd.session.getSnapshot().matches('open')) {
         attempt('session reopened', (frame) =>
