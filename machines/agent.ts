@@ -62,6 +62,8 @@ export interface TurnSettledEvent {
   readonly outcome: 'completed' | 'aborted' | 'failed';
   /** The task that the child knew itself to have, or `null`. */
   readonly taskId: string | null;
+  /** Something that will wake the child is on its way to it. */
+  readonly isCalled: boolean;
 }
 
 export type AgentEndState = 'closed' | 'failed' | 'lost';
@@ -161,10 +163,11 @@ export const agentMachine = setup({
       event.type === 'task.settled' && context.queue.includes(event.taskId),
     mayQueue: ({ event }) => event.type === 'task.assign' && event.queue,
     hasQueued: ({ context }) => context.queue.length > 0,
-    /** Its turn knew of the task and ended by itself, and nobody owes it an answer. */
+    /** Its turn knew of the task and ended by itself; nobody owes it an answer, nothing is under way. */
     isForgotten: ({ context, event }) =>
       event.type === 'turn.settled' &&
       event.outcome === 'completed' &&
+      !event.isCalled &&
       event.taskId === context.taskId &&
       context.requestIds.length === 0 &&
       context.doneNudges > 0,

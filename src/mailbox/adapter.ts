@@ -14,8 +14,15 @@ import type {
 } from '../../machines/index.ts';
 import type { EnvelopeOf } from './envelope.ts';
 
-/** What an agent's chart hears of its child's own observations. */
-export function toAgentEvent(envelope: EnvelopeOf<'hello'> | EnvelopeOf<'runtime'>): AgentEvent {
+/**
+ * What an agent's chart hears of its child's own observations.
+ *
+ * @param isCalled whether mail that wakes the child is on its way to it.
+ */
+export function toAgentEvent(
+  envelope: EnvelopeOf<'hello'> | EnvelopeOf<'runtime'>,
+  isCalled = false,
+): AgentEvent {
   const atMs = envelope.createdAt;
   if (envelope.kind === 'hello') return { type: 'agent.hello', atMs };
   const { taskId = null } = envelope;
@@ -24,7 +31,7 @@ export function toAgentEvent(envelope: EnvelopeOf<'hello'> | EnvelopeOf<'runtime
       return { type: 'turn.started', atMs };
     case 'turn_settled':
     case 'provider_gave_up':
-      return { type: 'turn.settled', atMs, outcome: outcomeOf(envelope), taskId };
+      return { type: 'turn.settled', atMs, outcome: outcomeOf(envelope), taskId, isCalled };
     case 'blocked':
       return { type: 'human.awaited', atMs };
     case 'unblocked':

@@ -3,6 +3,9 @@ import { SHEPHERD_ID } from '../ids.ts';
 import type { EnvelopeOf } from '../mailbox/envelope.ts';
 import type { Frame } from './herd.ts';
 
+/** What a child reads with its next turn, without being woken. */
+export const passiveCodes: ReadonlySet<string> = new Set(['request_withdrawn']);
+
 /** Causes a notice into an agent's inbox; one that is not there to read it gets none. */
 export function tellChild(
   frame: Frame,
@@ -11,10 +14,14 @@ export function tellChild(
 ): void {
   const { herd, nowMs } = frame;
   if (herd.agent(agentId)?.getSnapshot().hasTag('ready') !== true) return;
+  const messageId = herd.ids.messageId(nowMs);
+  if (notice.code !== undefined && !passiveCodes.has(notice.code)) {
+    frame.draft.change('agent', agentId, { wakeId: messageId, isCalled: true });
+  }
   frame.effect({
     type: 'publish',
     agentId,
-    messageId: herd.ids.messageId(nowMs),
+    messageId,
     senderId: SHEPHERD_ID,
     createdAtMs: nowMs,
     hops: 0,

@@ -354,6 +354,6 @@ function handOver(
     draft,
   });
   if (said.expectsReply || said.replyTo !== undefined) {
-    frame.draft.change('agent', targetId, { wakeId: said.messageId });
+    frame.draft.change('agent', targetId, { wakeId: said.messageId, isCalled: true });
   }
 }

@@ -32,8 +32,8 @@ export function delegateTask(frame: Frame, command: DelegateCommand): TaskRecord
   const { herd, draft, nowMs } = frame;
   const { timeoutMs, queue } = command;
   const description = command.task.toWellFormed();
-  const hash = hashOf({ ...command, task: description });
-  const known = taskOfKey(frame, command.idempotencyKey, hash);
+  const hash = hashOf(description, timeoutMs);
+  const known = taskOfKey(frame, command, hash);
   if (known !== undefined) return known;
   refuseClosedSession(frame);
   const { agent, actor } = ownerOf(frame, command.target);
@@ -47,7 +47,7 @@ export function delegateTask(frame: Frame, command: DelegateCommand): TaskRecord
     state: 'created',
     states: [{ state: 'created', atMs: nowMs }],
     createdAtMs: nowMs,
-    timeoutMs: timeoutMs ?? herd.policy.taskTimeoutMs,
+    timeoutMs: roundUp(timeoutMs ?? herd.policy.taskTimeoutMs),
     deadlineAtMs: null,
     messageId: herd.ids.messageId(nowMs),
     attempts: [],
@@ -74,14 +74,20 @@ export function delegateTask(frame: Frame, command: DelegateCommand): TaskRecord
   return draft.get('task', task.id) ?? task;
 }
 
-function hashOf({ target, task, timeoutMs }: DelegateCommand): string {
-  return createHash('sha256').update(canonicalJson({ target, task, timeoutMs })).digest('hex');
+function hashOf(task: string, timeoutMs: number | undefined): string {
+  return createHash('sha256').update(canonicalJson({ task, timeoutMs })).digest('hex');
 }
+
+const roundUp = (ms: number | null): number | null => (ms === null ? null : Math.ceil(ms));
 
 const maxKeyLength = 200;
 
 /** @throws TaskError `invalid_task` for a key that cannot be one; MailboxError `duplicate_conflict`. */
-function taskOfKey(frame: Frame, key: string | undefined, hash: string): TaskRecord | undefined {
+function taskOfKey(
+  frame: Frame,
+  { idempotencyKey: key, target }: DelegateCommand,
+  hash: string,
+): TaskRecord | undefined {
   if (key === undefined) return undefined;
   if (key.trim() === '' || key.length > maxKeyLength) {
     throw new TaskError(
@@ -92,12 +98,22 @@ function taskOfKey(frame: Frame, key: string | undefined, hash: string): TaskRec
   const known = frame.draft.get('key', key);
   const task = known && frame.draft.get('task', known.taskId);
   if (known === undefined || task === undefined) return undefined;
-  if (known.hash === hash) return task;
+  if (known.hash === hash && mayMean(frame, target, task.agentId)) return task;
   throw new MailboxError(
     'duplicate_conflict',
     `The idempotencyKey "${excerpt(key)}" stands for ${task.id}, which was another task; use a new key.`,
     { data: { idempotencyKey: key, taskId: task.id } },
   );
+}
+
+/** Whether a target, by whatever name, is this agent; one that has ended can only be believed. */
+function mayMean(frame: Frame, target: string, agentId: string): boolean {
+  if (target === agentId || frame.herd.agent(agentId) === undefined) return true;
+  try {
+    return resolveTarget(frame.herd, frame.draft, target) === agentId;
+  } catch {
+    return false;
+  }
 }
 
 function ownerOf(
@@ -115,10 +131,11 @@ function refuseInvalid(frame: Frame, description: string, timeoutMs: number | un
   if (description.trim() === '') {
     throw new TaskError('invalid_task', 'The task is blank; say what is to be done.');
   }
-  if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0)) {
+  const deadlineAtMs = Math.round(frame.nowMs + (timeoutMs ?? 0));
+  if (timeoutMs !== undefined && !(timeoutMs > 0 && Number.isSafeInteger(deadlineAtMs))) {
     throw new TaskError(
       'invalid_timeout',
-      `The timeout ${timeoutMs} ms is not a finite number above 0; leave it out for none.`,
+      `The timeout ${timeoutMs} ms is no length of time above 0 that ends in any calendar; leave it out for none.`,
     );
   }
   const bytes = Buffer.byteLength(description);
@@ -175,7 +192,7 @@ export function dispatchTask(
     attempts: [{ launch: agent.launch, startedAtMs: atMs }],
     evidenceAtStart: agent.evidence,
   });
-  draft.change('agent', agentId, { taskId, wakeId: messageId });
+  draft.change('agent', agentId, { taskId, wakeId: messageId, isCalled: false });
   draft.put('message', {
     id: messageId,
     senderId: SHEPHERD_ID,

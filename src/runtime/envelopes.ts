@@ -315,7 +315,7 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
     draft.change('task', taskId, { text: envelope.content });
   }
   // The agent first: its turn is over, so that no later one is stopped for the task's sake.
-  frame.send(actor, toAgentEvent(envelope));
+  frame.send(actor, toAgentEvent(envelope, agent.isCalled));
   if (envelope.event !== 'provider_gave_up') return;
   const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
   const task = taskId === undefined ? undefined : herd.task(agent.id, taskId);
@@ -329,6 +329,9 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
 }
 
 function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'receipt'>): void {
+  if (agent.wakeId === envelope.forMessageId) {
+    frame.draft.change('agent', agent.id, { isCalled: false });
+  }
   const message = frame.draft.get('message', envelope.forMessageId);
   if (message === undefined || message.targetId !== agent.id) return;
   if (envelope.receipt !== 'dead') {

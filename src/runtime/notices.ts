@@ -5,7 +5,7 @@
  */
 import type { Frame } from './herd.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
-import { nameOf } from './router.ts';
+import { excerpt, nameOf } from './router.ts';
 import type { Notice, TaskResult } from './shepherd.ts';
 
 /** Records a notice and causes its delivery. */
@@ -120,6 +120,7 @@ export function sendIncoming(
 /** The one reminder of a long wait; it settles nothing and wakes nobody. */
 export function sendStaleWait(frame: Frame, task: TaskRecord, request: RequestRecord): void {
   const { draft, nowMs } = frame;
+  const description = excerpt(task.description, 500);
   const waitingSince = request.openedAtMs;
   const elapsedMs = nowMs - waitingSince;
   const recipient = nameOf(draft, request.recipientId);
@@ -131,7 +132,7 @@ export function sendStaleWait(frame: Frame, task: TaskRecord, request: RequestRe
     kind: 'shepherd.stale.wait',
     text: [
       `Task ${task.id} of ${nameOf(draft, task.agentId)} has waited ${elapsed} for ${recipient}.`,
-      `Task: ${task.description}`,
+      `Task: ${description}`,
       `Question (${request.id}): ${request.question}`,
       'You may answer it yourself, remind the recipient with shepherd_message, ask somebody else, or ' +
         'wait: the reply deadline settles the task as blocked.',
@@ -142,7 +143,7 @@ export function sendStaleWait(frame: Frame, task: TaskRecord, request: RequestRe
       taskId: task.id,
       agentId: task.agentId,
       agentName: nameOf(draft, task.agentId),
-      description: task.description,
+      description,
       waitingSince,
       elapsedMs,
       requestMessageId: request.id,

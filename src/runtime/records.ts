@@ -47,8 +47,10 @@ export interface AgentRecord {
   readonly taskId?: string;
   /** Tasks that wait for this agent's slot, oldest first. */
   readonly queue: readonly string[];
-  /** The last message that woke it: what counts when a sender does not say its cause. */
+  /** The last envelope that wakes it: what counts when it does not say the cause of a message. */
   readonly wakeId?: string;
+  /** Its Pi session does not have that envelope yet. */
+  readonly isCalled: boolean;
 }
 
 export interface TaskRecord {

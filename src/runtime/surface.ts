@@ -103,6 +103,9 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
     if (of === undefined) return () => true;
     if (store.get('message', of) !== undefined) return ({ id }) => id === of;
     if (store.get('task', of) !== undefined) return ({ taskId }) => taskId === of;
+    if (of.startsWith('shepherd-message-')) {
+      throw new TaskError('unknown_request', `There is no message ${of} in this session.`);
+    }
     const { id } = agentRecord(of);
     return ({ senderId, targetId }) => senderId === id || targetId === id;
   }

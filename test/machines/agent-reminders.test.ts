@@ -14,7 +14,14 @@ import { openCharts, persist, type ChartBench } from '../support/clock.ts';
 
 /** The child's turn has ended; by itself and with its task in mind, unless said otherwise. */
 function settled(changes: Partial<TurnSettledEvent> = {}): AgentEvent {
-  return { type: 'turn.settled', atMs: 30, outcome: 'completed', taskId, ...changes };
+  return {
+    type: 'turn.settled',
+    atMs: 30,
+    outcome: 'completed',
+    taskId,
+    isCalled: false,
+    ...changes,
+  };
 }
 
 function endTurn(agent: Agent, changes: Partial<TurnSettledEvent> = {}): void {
@@ -59,6 +66,7 @@ describe('A6. A turn that ends with its task open', () => {
   it.each<[string, Partial<TurnSettledEvent>]>([
     ['that was aborted', { outcome: 'aborted' }],
     ['that failed', { outcome: 'failed' }],
+    ['behind which mail is on its way that wakes', { isCalled: true }],
     ['in which the child knew of no task', { taskId: null }],
     ['in which the child knew of another task', { taskId: 't0' }],
   ])('is not reminded of a turn %s', (_what, changes) => {

@@ -2,8 +2,21 @@ import { describe, expect, it } from 'vitest';
 import type { TestChild } from '../support/child.ts';
 import { eventually, openHerd, openWait, textsOf } from '../support/herd.ts';
 
+/** Says that its Pi session has all that it was sent. */
+function confirmMail(child: TestChild): void {
+  for (const { messageId } of child.received) {
+    child.send({
+      kind: 'receipt',
+      targetId: 'shepherd',
+      forMessageId: messageId,
+      receipt: 'delivered',
+    });
+  }
+}
+
 /** A turn on this task that ends by itself; resolves once the parent has heard of it. */
 async function endTurn(child: TestChild, taskId: string, aborted = false): Promise<void> {
+  confirmMail(child);
   child.turn('turn_started', { taskId });
   child.turn('turn_settled', { taskId, aborted });
   await child.roster();
@@ -45,6 +58,28 @@ describe('a child that ends its turn with its task open', () => {
 
     await eventually(() => expect(reminders(one)).toBe(1));
     expect(textsOf(herd, 'shepherd.notice')).toEqual([]);
+  });
+
+  it('is not reminded while the answer to its question is on its way to it', async () => {
+    const herd = await openHerd();
+    const one = await herd.hatch('one');
+    const taskId = await herd.delegate(one);
+    one.turn('turn_started', { taskId });
+    const question = await one.say('shepherd', 'Why?', { expectsReply: true });
+
+    await herd.shepherd.message({
+      target: one.id,
+      message: 'Because.',
+      replyTo: question.messageId,
+    });
+    // Ends after the answer was sent, but before the child has it.
+    one.turn('turn_settled', { taskId });
+    await one.receives('reply');
+    await one.roster();
+
+    expect(reminders(one)).toBe(0);
+    await endTurn(one, taskId);
+    await eventually(() => expect(reminders(one)).toBe(1));
   });
 
   it('is not reminded of a task that it handed in with the same turn', async () => {
