@@ -42,6 +42,7 @@ export const taskStatusSchema = z.strictObject({
   state: taskStateSchema,
   description: z.string(),
   states: z.array(z.strictObject({ state: taskStateSchema, atMs: instant })).readonly(),
+  queuePosition: z.int().optional(),
   waitingMs: z.number().optional(),
   pendingRequest: z.string().optional(),
   waitingOn: z.string().optional(),
@@ -81,5 +82,20 @@ export const agentStatusSchema = z.strictObject({
   ]),
   model: z.string().nullable(),
   task: taskStatusSchema.optional(),
+  queue: z.array(z.string()).readonly().optional(),
+  error: z.string().optional(),
+});
+
+/** `MessageStatus` */
+export const messageStatusSchema = z.strictObject({
+  messageId: z.string(),
+  kind: z.enum(['message', 'reply', 'task']),
+  fromId: z.string(),
+  toId: z.string(),
+  fromName: z.string(),
+  toName: z.string(),
+  taskId: z.string().optional(),
+  atMs: instant,
+  receipt: z.enum(['queued', 'delivered', 'seen', 'answered', 'dead']),
   error: z.string().optional(),
 });

@@ -32,6 +32,10 @@ export function registerDelivery(pi: ExtensionAPI): Delivery {
   pi.on('turn_start', () => delivery.review());
   pi.on('message_end', ({ message }) => {
     if (message.role === 'custom') reviewSoon();
+    if (message.role !== 'assistant') return;
+    if (message.stopReason !== 'error' && message.stopReason !== 'aborted') {
+      delivery.modelAnswered();
+    }
   });
   pi.on('turn_end', ({ outcome }, ctx) =>
     delivery.turnEnded(actualOutcome(outcome, ctx)) ? { continue: true } : undefined,

@@ -12,6 +12,8 @@
  * D3. A passive item starts no turn and prolongs none.
  * D4. The order is kept within a lane: steer, followUp, passive. No lane holds up another.
  * D5. An item that Pi took three times without storing it is given up.
+ * D6. Seen means that a model answered after the item was stored: an entry of ours never goes in
+ *     between a request and its answer (D2). A failed or aborted answer says nothing.
  */
 import { ConfigError, HostError } from '../errors.ts';
 import type { Delivery as DeliverAs } from '../mailbox/envelope.ts';
@@ -68,6 +70,12 @@ export interface Delivery {
    * `session_closed` (retryable) when the session ends first.
    */
   deliver(item: DeliveryItem): Promise<'delivered' | 'withdrawn'>;
+  /**
+   * Resolves true once the model has had a delivered item (D6), false when the session ends first.
+   *
+   * Ask only after `deliver` has said `delivered`: what is not known here any more was seen.
+   */
+  seen(id: string): Promise<boolean>;
   /** Takes back an item that Pi does not have yet; false when it is too late. */
   withdraw(id: string): boolean;
   /** Confirms what has arrived meanwhile and sends what may be sent. Cheap; call it freely. */
@@ -78,6 +86,8 @@ export interface Delivery {
   turnEnded(outcome: Outcome): boolean;
   /** At Pi's `agent_before_settle`. True: something for the model went in, so the run goes on. */
   beforeSettle(outcome: Outcome): boolean;
+  /** At the end of an answer of the model that neither failed nor was aborted. */
+  modelAnswered(): void;
   /** Forgets everything; what was on its way is rejected. Idempotent. */
   dispose(): void;
 }
@@ -85,11 +95,15 @@ export interface Delivery {
 /** Hand-overs after which an item is a dead letter (CONTRACT §8). */
 const maxTries = 3;
 
-interface Outstanding {
-  readonly item: DeliveryItem;
-  readonly promise: Promise<'delivered' | 'withdrawn'>;
-  readonly resolve: (outcome: 'delivered' | 'withdrawn') => void;
+/** A promise and what settles it. */
+interface Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
   readonly reject: (error: Error) => void;
+}
+
+interface Outstanding extends Deferred<'delivered' | 'withdrawn'> {
+  readonly item: DeliveryItem;
   tries: number;
   /** Epoch ms of the hand-over that is not confirmed yet; undefined while it is held here. */
   sentAtMs: number | undefined;
@@ -101,6 +115,8 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   const { send, entries, isIdle, now = Date.now, sweepMs = 1_000, confirmMs = 1_000 } = options;
   /** In order of arrival. */
   const outstanding = new Map<string, Outstanding>();
+  /** Delivered, and not yet part of a request as far as is known. */
+  const unseen = new Map<string, Deferred<boolean>>();
   let sweep: NodeJS.Timeout | undefined;
   let quietUntilMs = 0;
   let reviewScheduled = false;
@@ -124,6 +140,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     for (const entry of outstanding.values()) {
       if (present.has(entry.item.id)) {
         remove(entry);
+        unseen.set(entry.item.id, defer());
         entry.resolve('delivered');
         continue;
       }
@@ -200,19 +217,24 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     return batch.some(({ item }) => item.wake);
   }
 
+  function settleSeen(isSeen: boolean): void {
+    for (const { resolve } of unseen.values()) resolve(isSeen);
+    unseen.clear();
+  }
+
   return {
     deliver(item) {
       if (disposed) return Promise.reject(sessionClosed(item.id));
       const known = outstanding.get(item.id);
       if (known !== undefined) return known.promise;
-      let resolve!: Outstanding['resolve'];
-      let reject!: Outstanding['reject'];
-      const promise = new Promise<'delivered' | 'withdrawn'>((onDelivered, onFailed) => {
-        resolve = onDelivered;
-        reject = onFailed;
+      const deferred = defer<'delivered' | 'withdrawn'>();
+      outstanding.set(item.id, {
+        ...deferred,
+        item,
+        tries: 0,
+        sentAtMs: undefined,
+        cause: undefined,
       });
-      const entry = { item, promise, resolve, reject, tries: 0, cause: undefined };
-      outstanding.set(item.id, { ...entry, sentAtMs: undefined });
       // The sweep is the truth behind Pi's events, and must not keep the process alive.
       sweep ??= setInterval(review, sweepMs).unref();
       if (!reviewScheduled) {
@@ -223,7 +245,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
           review();
         });
       }
-      return promise;
+      return deferred.promise;
+    },
+    seen(id) {
+      if (disposed) return Promise.resolve(false);
+      return unseen.get(id)?.promise ?? Promise.resolve(true);
     },
     withdraw(id) {
       const entry = outstanding.get(id);
@@ -243,14 +269,30 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         held().filter(({ item }) => !item.wake || item.deliverAs === 'steer'),
       ),
     beforeSettle: (outcome) => sendAtBoundary(outcome, nextBatch),
+    modelAnswered() {
+      if (disposed) return;
+      confirm();
+      settleSeen(true);
+    },
     dispose() {
       disposed = true;
+      settleSeen(false);
       for (const entry of outstanding.values()) {
         remove(entry);
         entry.reject(sessionClosed(entry.item.id));
       }
     },
   };
+}
+
+function defer<T>(): Deferred<T> {
+  let resolve!: Deferred<T>['resolve'];
+  let reject!: Deferred<T>['reject'];
+  const promise = new Promise<T>((onResolved, onRejected) => {
+    resolve = onResolved;
+    reject = onRejected;
+  });
+  return { promise, resolve, reject };
 }
 
 function sessionClosed(id: string): ConfigError {

@@ -83,9 +83,43 @@ describe('sheepfold status', () => {
     const report = statusReportSchema.parse((await run(status, herd, { values: asJson })).json());
 
     expect(report.settled).toMatchObject([
-      { id: taskId, state: 'completed', result: { returnCode: 0, summary: 'Counted.' } },
+      {
+        id: taskId,
+        state: 'completed',
+        result: { returnCode: 0, summary: 'Counted.' },
+        messages: [{ kind: 'task', taskId, toId: child.id }],
+      },
     ]);
     expect(report.agents).toMatchObject([{ id: child.id, state: 'idle' }]);
+  });
+
+  it('shows what is held in the queue, and how far the latest messages came', async () => {
+    const herd = await openHerd();
+    const [one, two] = [await herd.hatch('one'), await herd.hatch('two')];
+    await herd.delegate(one);
+    const long = 'Shear. '.repeat(10_000);
+    const held = await herd.shepherd.delegate({ target: one.id, task: long, queue: true });
+    const { messageId } = await two.say(one.id, 'Mind the gate.');
+    one.send({ kind: 'receipt', targetId: 'shepherd', forMessageId: messageId, receipt: 'seen' });
+    await eventually(() =>
+      expect(herd.shepherd.messages(messageId)).toMatchObject([{ receipt: 'seen' }]),
+    );
+    herd.advance(4 * 60_000);
+
+    const text = (await run(status, herd)).lines.join('\n');
+    const report = statusReportSchema.parse((await run(status, herd, { values: asJson })).json());
+
+    expect(text).toMatch(/held, number 1 in the queue +Shear\. Shear\./);
+    expect(text).toMatch(/← scout: two +message +seen +4m ago/);
+    expect(text).toMatch(/→ scout: one +message +seen +4m ago/);
+    expect(text).toMatch(/← the Shepherd +task +queued/);
+    expect(Math.max(...text.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(120);
+    expect(report.agents[0]).toMatchObject({
+      id: one.id,
+      queue: [held.taskId],
+      held: [{ id: held.taskId, queuePosition: 1, description: long }],
+      messages: [{ messageId, fromId: two.id, toId: one.id, receipt: 'seen' }, { kind: 'task' }],
+    });
   });
 
   it('names the sessions there are when another one is asked for', async () => {

@@ -99,12 +99,18 @@ describe('refusals in a real Pi session', () => {
     });
   });
 
-  it('gives a child its two tools and its prompt, and no tool of the parent', () => {
+  it('gives a child its three tools and its prompt, and no tool of the parent', () => {
     const scout = shepherd.requests.find(({ queue }) => queue === 'scout');
 
-    expect(scout?.tools.toSorted()).toEqual(
-      ['find', 'grep', 'ls', 'read', 'shepherd_done', 'shepherd_message'].toSorted(),
-    );
+    expect(scout?.tools.toSorted()).toEqual([
+      'find',
+      'grep',
+      'ls',
+      'read',
+      'shepherd_done',
+      'shepherd_message',
+      'shepherd_roster',
+    ]);
     expect(scout?.system).toContain('You are scout');
   });
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { MailboxError } from '../../src/errors.ts';
 import { createIdMaker } from '../../src/ids.ts';
-import type { Envelope } from '../../src/mailbox/envelope.ts';
+import type { Envelope, EnvelopeOf } from '../../src/mailbox/envelope.ts';
 import { createChildInbox } from '../../src/pi/child/inbox.ts';
 import { createWork } from '../../src/pi/child/work.ts';
 import { createPiModel } from './support/pi-model.ts';
@@ -16,6 +17,7 @@ function setUp() {
   const pi = createPiModel();
   const log: unknown[] = [];
   const failures: unknown[] = [];
+  const work = createWork(Date.now);
   const take = createChildInbox({
     mailbox: {
       send: (draft) => {
@@ -24,19 +26,30 @@ function setUp() {
       },
       ack: (messageId) => log.push(['ack', messageId]),
       bury: (messageId, reason) => log.push(['bury', messageId, reason]),
+      attachmentPath: ({ file }) => `/boxes/files/${file}`,
+      readAttachment: () => {
+        throw new MailboxError('invalid_envelope', 'It is another text.');
+      },
     },
+    canRead: () => true,
     delivery: pi.delivery,
-    work: createWork(Date.now),
+    work,
     abort: () => log.push(['abort']),
     report: (error) => failures.push(error),
   });
-  return { pi, log, failures, take };
+  return { pi, log, failures, take, work };
 }
 
-const messageId = createIdMaker().messageId(Date.now());
-const message: Envelope = {
+const receipts = (log: readonly unknown[]) =>
+  log.flatMap((entry) => {
+    const [what, draft] = entry as [string, { receipt?: string }];
+    return what === 'send' ? [draft.receipt] : [];
+  });
+
+const ids = createIdMaker();
+const messageId = ids.messageId(Date.now());
+const head = {
   v: 1,
-  kind: 'message',
   sessionId: 's',
   brokerId: 'b',
   messageId,
@@ -46,9 +59,22 @@ const message: Envelope = {
   seq: 0,
   hops: 0,
   mac: '0'.repeat(64),
+} as const;
+const message: Envelope = {
+  ...head,
+  kind: 'message',
   content: 'Which?',
   delivery: 'followUp',
   expectsReply: true,
+};
+const taskId = 'shepherd-task-000000000001';
+const task: EnvelopeOf<'task'> = { ...head, kind: 'task', taskId, content: 'Find it.' };
+const taskClosed: Envelope = {
+  ...head,
+  messageId: ids.messageId(Date.now()),
+  kind: 'task_closed',
+  taskId,
+  status: 'failed',
 };
 
 it('I1: acks and sends the receipt only once the session has it', async () => {
@@ -103,4 +129,58 @@ it('handles an envelope that is given twice as one', async () => {
 
   expect(pi.stored).toEqual([messageId]);
   expect(log.filter((entry) => (entry as unknown[])[0] === 'bury')).toEqual([]);
+});
+
+it('I3: shows neither a task that Pi never stored nor its end', async () => {
+  const { pi, log, take, work } = setUp();
+  pi.lose(3);
+
+  take(task);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(work.taskId).toBeUndefined();
+  take(taskClosed);
+  await vi.advanceTimersByTimeAsync(2_000);
+
+  expect(receipts(log)).toEqual(['dead']);
+  expect(log.at(-1)).toEqual(['ack', taskClosed.messageId]);
+  expect(pi.stored).toEqual([]);
+});
+
+it('I2: buries a task whose attached text is not there', async () => {
+  const { pi, log, failures, take, work } = setUp();
+  const attachment = { file: 'a.txt', bytes: 7, sha256: '0'.repeat(64) };
+
+  take({ ...task, attachment });
+  await vi.advanceTimersByTimeAsync(2_000);
+
+  expect(log).toMatchObject([
+    ['bury', messageId, 'invalid_envelope: It is another text.'],
+    ['send', { receipt: 'dead', error: 'invalid_envelope: It is another text.' }],
+  ]);
+  expect([pi.given, failures, work.taskId]).toEqual([[], [], undefined]);
+});
+
+it('I4: says seen once, after delivered', async () => {
+  const { pi, log, take } = setUp();
+  take(message);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(receipts(log)).toEqual(['delivered']);
+
+  pi.answer();
+  pi.endTurn();
+  pi.answer();
+  await vi.advanceTimersByTimeAsync(0);
+
+  expect(receipts(log)).toEqual(['delivered', 'seen']);
+});
+
+it('I4: says both when the answer is the first sign that the session has it', async () => {
+  const { pi, log, take } = setUp();
+  take({ ...message, expectsReply: false });
+  pi.answer();
+  await vi.advanceTimersByTimeAsync(0);
+  pi.answer();
+  await vi.advanceTimersByTimeAsync(0);
+
+  expect(receipts(log)).toEqual(['delivered', 'seen']);
 });

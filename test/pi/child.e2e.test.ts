@@ -60,16 +60,22 @@ describe('the child’s start', () => {
     });
   });
 
-  it('registers its two tools and no other, as flat objects', async () => {
+  it('registers its three tools and no other, as flat objects', async () => {
     const parent = createHandParent();
     const pi = await startPi({ extensions: [(api) => registerChild(api, parent.identity)] });
 
     const tools = pi.tools();
 
-    expect(tools.map(({ name }) => name).toSorted()).toEqual(['shepherd_done', 'shepherd_message']);
+    expect(tools.map(({ name }) => name).toSorted()).toEqual([
+      'shepherd_done',
+      'shepherd_message',
+      'shepherd_roster',
+    ]);
     for (const { parameters } of tools) {
       expect(parameters).toMatchObject({ type: 'object' });
-      expect(Object.keys(parameters).toSorted()).toEqual(['properties', 'required', 'type']);
+      expect(['properties', 'required', 'type']).toEqual(
+        expect.arrayContaining(Object.keys(parameters)),
+      );
     }
   });
 
@@ -84,7 +90,7 @@ describe('the child’s start', () => {
       const again = await startPi({ extensions: [parentExtension, childExtension] });
 
       expect(early.tools()).toEqual([]);
-      expect(again.tools()).toHaveLength(2);
+      expect(again.tools()).toHaveLength(3);
       await until(() => expect(parent.ofKind('hello')).toHaveLength(2));
     } finally {
       delete process.env['SHEEPFOLD_CHILD'];
@@ -131,9 +137,10 @@ describe('a task', () => {
         `How this task (${taskId}) ends: only when you call shepherd_done with status completed, blocked or failed and a summary. Ending your turn does not complete it. When you need an answer first, ask with shepherd_message and expectsReply, then end your turn: the reply wakes you.`,
       ].join('\n'),
     );
-    expect(parent.ofKind('receipt')).toMatchObject([
-      { forMessageId: messageId, receipt: 'delivered' },
-    ]);
+    expect(parent.receiptsOf(messageId)).toEqual(['delivered', 'seen']);
+    const [started, settled] = parent.ofKind('runtime');
+    expect(started).toMatchObject({ taskId });
+    expect(settled).not.toHaveProperty('taskId');
     expect(parent.ofKind('task_done')).toMatchObject([
       {
         taskId,
@@ -156,6 +163,7 @@ describe('a task', () => {
 
     await until(() => expect(parent.events()).toEqual(['turn_started', 'turn_settled']));
     expect(parent.ofKind('task_done')).toEqual([]);
+    expect(parent.ofKind('runtime')).toMatchObject([{ taskId }, { taskId }]);
     expect(parent.ofKind('runtime').at(-1)).toMatchObject({
       aborted: false,
       content: 'I am done.',
@@ -507,6 +515,7 @@ describe('shepherd_done', () => {
     await until(() => expect(parent.events()).toHaveLength(2));
     expect(toolResult(pi)).toMatchObject({ details: { accepted: false, delivery: 'queued' } });
     expect(parent.ofKind('runtime').at(-1)).toHaveProperty('content');
+    expect(parent.ofKind('runtime').at(-1)).not.toHaveProperty('taskId');
 
     parent.send({
       kind: 'verdict',

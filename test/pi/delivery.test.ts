@@ -276,6 +276,58 @@ describe('confirmation', () => {
   });
 });
 
+describe('D6: seen', () => {
+  it('is what an answer of the model makes of delivered items, passive ones too', async () => {
+    const pi = createPiModel();
+    await Promise.all([pi.delivery.deliver(passive('a')), pi.delivery.deliver(passive('b'))]);
+    const seen = ['a', 'b'].map((id) => pi.delivery.seen(id));
+    let settled = 0;
+    for (const one of seen) void one.then(() => (settled += 1));
+
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(settled).toBe(0);
+    pi.answer();
+
+    await expect(Promise.all(seen)).resolves.toEqual([true, true]);
+  });
+
+  it('is not what becomes of an item that is stored after the answer', async () => {
+    const pi = createPiModel();
+    pi.prompt();
+    const delivered = pi.delivery.deliver(passive('a'));
+    await Promise.resolve();
+    pi.answer();
+    pi.endTurn();
+    await delivered;
+    let isSeen = false;
+    void pi.delivery.seen('a').then(() => (isSeen = true));
+
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(isSeen).toBe(false);
+    pi.answer();
+    await vi.advanceTimersByTimeAsync(0);
+
+    expect(isSeen).toBe(true);
+  });
+
+  it('is known also when it is asked for late', async () => {
+    const pi = createPiModel();
+    await pi.delivery.deliver(passive('a'));
+    pi.answer();
+
+    await expect(pi.delivery.seen('a')).resolves.toBe(true);
+  });
+
+  it('is false when the session ends first', async () => {
+    const pi = createPiModel();
+    await pi.delivery.deliver(passive('a'));
+    const before = pi.delivery.seen('a');
+    pi.delivery.dispose();
+
+    await expect(Promise.all([before, pi.delivery.seen('a')])).resolves.toEqual([false, false]);
+  });
+});
+
 describe('withdrawing and ending', () => {
   it('takes back what Pi does not have yet', async () => {
     const pi = createPiModel();

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { registerParent, type OpenShepherdOptions } from '../../src/pi/parent/session.ts';
 import type { Notice, Shepherd } from '../../src/runtime/shepherd.ts';
-import { agentId, busy, createHandShepherd, result, taskId } from './support/hand-shepherd.ts';
+import {
+  agentId,
+  busy,
+  createHandShepherd,
+  idle,
+  result,
+  sent,
+  taskId,
+  waiting,
+} from './support/hand-shepherd.ts';
 import { createGate } from './support/gate.ts';
 import { calls, says, startPi, type PiSession } from './support/pi-session.ts';
 import { until } from './support/until.ts';
@@ -69,7 +78,7 @@ function notice(change: Partial<Notice> = {}): Notice {
 }
 
 describe('the parent’s tools', () => {
-  it('are six, each with a flat object schema and its required parameters', async () => {
+  it('are seven, each with a flat object schema and its required parameters', async () => {
     const { pi } = await setUp();
 
     const tools = pi.tools();
@@ -83,6 +92,7 @@ describe('the parent’s tools', () => {
       shepherd_message: ['target', 'message'],
       shepherd_watch: ['id'],
       shepherd_status: ['id'],
+      shepherd_cancel: ['id'],
       shepherd_close: ['id'],
     });
     for (const { parameters } of tools) {
@@ -147,6 +157,27 @@ describe('the parent’s tools', () => {
     expect(made).toEqual([['delegate', { target: 'api', task: 'Find it.', timeoutMs: 90_000 }]]);
   });
 
+  it('shepherd_delegate says where a held task stands in the queue', async () => {
+    const { use, calls: made } = await setUp({
+      delegate: () => Promise.resolve({ taskId, agentId, state: 'created', position: 2 }),
+    });
+    const asked = { target: 'api', task: 'Find it.', queue: true, idempotencyKey: 'find-1' };
+
+    const { details, text } = await use('shepherd_delegate', asked);
+
+    expect(details).toEqual({ taskId, agentId, state: 'created', position: 2 });
+    expect(text).toContain(`is held, number 2 in the queue of ${agentId}`);
+    expect(made).toEqual([['delegate', asked]]);
+  });
+
+  it('shepherd_delegate takes a blank key for none', async () => {
+    const { use, calls: made } = await setUp();
+
+    await use('shepherd_delegate', { target: 'api', task: 'Find it.', idempotencyKey: ' ' });
+
+    expect(made).toEqual([['delegate', { target: 'api', task: 'Find it.' }]]);
+  });
+
   it.each([0, -1])('shepherd_delegate refuses a timeout of %d minutes', async (timeout) => {
     const { use, calls: made } = await setUp();
 
@@ -202,14 +233,16 @@ describe('the parent’s tools', () => {
     const { details, text } = await use('shepherd_status', { id: 'api' });
 
     expect(text).toBe(
-      `Agent scout: api (${agentId}) is idle; task ${taskId} is waiting on planner: main for 2 min (stale).`,
+      `Agent scout: api (${agentId}) is idle; task ${taskId} is waiting on planner: main for 2 min (stale).\nTask: Find the api.`,
     );
     expect(details).toEqual({
       id: agentId,
       state: 'idle',
+      messages: [],
       task: {
         id: taskId,
         state: 'waiting',
+        description: 'Find the api.',
         waitingMs: 125_000,
         pendingRequest: 'shepherd-message-1',
         waitingOn: 'planner: main',
@@ -224,7 +257,61 @@ describe('the parent’s tools', () => {
     const { details } = await use('shepherd_status', { id: taskId });
 
     expect(details).toMatchObject({ id: taskId, state: 'completed', agentId, result });
-    expect(made).toEqual([['task', taskId]]);
+    expect(made).toEqual([
+      ['task', taskId],
+      ['messages', taskId, { limit: 5 }],
+    ]);
+  });
+
+  it('shepherd_status shows how far the latest messages of an agent or a task came', async () => {
+    const { use } = await setUp({ messages: () => [sent] });
+    const line = `- ${sent.messageId} (reply) from planner: main to scout: api is seen`;
+
+    const ofAgent = await use('shepherd_status', { id: 'api' });
+    const ofTask = await use('shepherd_status', { id: taskId });
+
+    for (const { text, details } of [ofAgent, ofTask]) {
+      expect(text.split('\n').at(-1)).toBe(line);
+      expect(details).toMatchObject({ messages: [sent] });
+    }
+  });
+
+  it('shepherd_status takes a message id, and says why one is dead', async () => {
+    const dead = { ...sent, receipt: 'dead', error: 'uncertain: Pi never took it.' } as const;
+    const { use, calls: made } = await setUp({ messages: () => [dead] });
+
+    const { text, details } = await use('shepherd_status', { id: dead.messageId });
+
+    expect(text).toMatch(/is dead: uncertain: Pi never took it\.$/);
+    expect(details).toEqual({ id: dead.messageId, messages: [dead] });
+    expect(made).toEqual([['messages', dead.messageId]]);
+  });
+
+  it('shepherd_status shows the queue, and of a long task only the beginning', async () => {
+    const held = { ...waiting, state: 'created', description: '🐑'.repeat(1_000) } as const;
+    const { use } = await setUp({
+      status: () => ({ ...idle, queue: [taskId] }),
+      task: () => ({ ...held, queuePosition: 1 }),
+    });
+
+    const { text, details } = await use('shepherd_status', { id: 'api' });
+
+    const shown = `${'🐑'.repeat(499)}…`;
+    expect(text).toContain(`In its queue, number 1: ${taskId}, ${shown}`);
+    expect(details).toMatchObject({ queue: [{ queuePosition: 1, description: shown }] });
+    expect(JSON.stringify(details)).not.toMatch(/pane|tab|workspace/);
+  });
+
+  it.each(['task', 'request'] as const)('shepherd_cancel withdraws a %s', async (kind) => {
+    const { use, calls: made } = await setUp({
+      cancel: (id) => ({ id, kind, state: 'cancelled' }),
+    });
+
+    const { details, isError } = await use('shepherd_cancel', { id: taskId, reason: 'Enough.' });
+
+    expect(isError).toBe(false);
+    expect(details).toEqual({ id: taskId, kind, state: 'cancelled' });
+    expect(made).toEqual([['cancel', taskId, 'Enough.']]);
   });
 
   it('shepherd_close gives the id', async () => {

@@ -1,2 +1,2 @@
 /** Tests drive Pi with the same client as the demo. */
-export { startPiRpc } from '../../src/cli/demo/pi-rpc.ts';
+export { startPiRpc, type PiRpc } from '../../src/cli/demo/pi-rpc.ts';

@@ -2,13 +2,18 @@
 import { fileURLToPath } from 'node:url';
 import { resolvePi } from '../../src/hosts/pi-command.ts';
 import { makeIsolatedPi, type IsolatedPi } from './isolated-pi.ts';
-import { startPiRpc } from './pi-rpc.ts';
+import { compactable, roleOf, storedMessages, type StoredMessage } from './pi-children.ts';
+import { startPiRpc, type PiRpc } from './pi-rpc.ts';
 import { startScriptedModel, type ModelRequest, type ModelStep } from './scripted-model.ts';
 
 const packageDir = fileURLToPath(new URL('../../', import.meta.url));
 
 export interface PiShepherd {
   readonly isolated: IsolatedPi;
+  /** The parent's Pi. */
+  readonly rpc: PiRpc;
+  /** Has the model of a role say more; `summary` is who compacts. */
+  script(role: string, ...steps: readonly ModelStep[]): void;
   /** Every request that any of the Pi processes made. */
   readonly requests: readonly ModelRequest[];
   /** Texts of the parent's tool results, in order. */
@@ -20,6 +25,8 @@ export interface PiShepherd {
     customType: string,
     count?: number,
   ): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** Every custom message that the parent's session has stored, oldest first. */
+  stored(): Promise<readonly StoredMessage[]>;
   close(): Promise<void>;
 }
 
@@ -31,15 +38,11 @@ export interface PiShepherd {
 export async function startPiShepherd(
   steps: Readonly<Record<string, readonly ModelStep[]>>,
 ): Promise<PiShepherd> {
-  const model = await startScriptedModel({
-    steps,
-    route: ({ system }) =>
-      /You are (scout|planner|worker|reviewer)\b/.exec(system)?.[1] ?? 'shepherd',
-  });
+  const model = await startScriptedModel({ steps, route: ({ system }) => roleOf(system) });
   const isolated = await makeIsolatedPi({
     baseUrl: model.baseUrl,
     models: ['m'],
-    settings: { packages: [packageDir] },
+    settings: { packages: [packageDir], ...compactable },
   });
   const parent = await startPiRpc({ pi: resolvePi(), isolated, args: ['--no-session'] });
 
@@ -53,6 +56,8 @@ export async function startPiShepherd(
 
   return {
     isolated,
+    rpc: parent,
+    script: (role, ...more) => model.push(role, ...more),
     requests: model.requests,
     results: () =>
       messages().flatMap((message) => (message['role'] === 'toolResult' ? [textOf(message)] : [])),
@@ -62,6 +67,12 @@ export async function startPiShepherd(
         await parent.waitFor(() => noticesOf(customType).length >= count, 60_000);
       }
       return noticesOf(customType);
+    },
+    async stored() {
+      const { data } = await parent.request({ type: 'get_entries' });
+      return storedMessages(
+        isRecord(data) && Array.isArray(data['entries']) ? data['entries'] : [],
+      );
     },
     async close() {
       await parent.close(20_000);

@@ -55,13 +55,20 @@ function compose(title: string, lines: readonly (string | undefined)[], body: st
 }
 
 function origin(envelope: ReadableEnvelope): (string | undefined)[] {
-  const { senderId, messageId } = envelope;
+  const { messageId } = envelope;
   const taskId = 'taskId' in envelope ? envelope.taskId : undefined;
   return [
-    `From: ${senderId === SHEPHERD_ID ? 'the Shepherd (shepherd)' : senderId}`,
+    `From: ${sender(envelope)}`,
     `Message ID: ${messageId}`,
     taskId === undefined ? undefined : `Task ID: ${taskId}`,
   ];
+}
+
+function sender(envelope: ReadableEnvelope): string {
+  const { senderId } = envelope;
+  if (senderId === SHEPHERD_ID) return 'the Shepherd (shepherd)';
+  const name = 'senderName' in envelope ? envelope.senderName : undefined;
+  return name === undefined ? senderId : `${name} (${senderId})`;
 }
 
 function thread(threadId: string | undefined): string | undefined {

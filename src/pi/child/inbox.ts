@@ -2,21 +2,30 @@
  * What a child does with an envelope from its inbox.
  *
  * I1. An envelope is acked only once the session has it; until then a crash brings it back.
- * I2. One that Pi never takes is buried, and its sender is told by the receipt.
- * I3. A task that is closed before the model saw it is never shown.
+ * I2. One that Pi never takes, or whose attached text is not there, is buried, and its sender is told
+ *     by the receipt.
+ * I3. A task that is closed before the model saw it is never shown, nor is its end.
+ * I4. `seen` is said once, after `delivered`, when a model has answered with the text before it.
  */
 import { ShepherdError, describeError } from '../../errors.ts';
 import { SHEPHERD_ID } from '../../ids.ts';
 import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
 import type { Envelope, EnvelopeOf } from '../../mailbox/envelope.ts';
+import { passiveCodes } from '../../runtime/child-notices.ts';
 import type { Delivery, DeliveryItem } from '../delivery.ts';
 import { envelopeText, type ReadableEnvelope } from './envelope-text.ts';
+import { taskContent } from './task-content.ts';
 import type { Work } from './work.ts';
 
 export interface ChildInboxOptions {
-  readonly mailbox: Pick<ChildMailbox, 'send' | 'ack' | 'bury'>;
-  readonly delivery: Pick<Delivery, 'deliver' | 'withdraw'>;
+  readonly mailbox: Pick<
+    ChildMailbox,
+    'send' | 'ack' | 'bury' | 'attachmentPath' | 'readAttachment'
+  >;
+  readonly delivery: Pick<Delivery, 'deliver' | 'seen' | 'withdraw'>;
   readonly work: Work;
+  /** Whether the model has a tool to read files with. */
+  readonly canRead: () => boolean;
   /** Aborts the running turn. */
   readonly abort: () => void;
   /** Told of what went wrong while nobody waited for it. */
@@ -28,31 +37,48 @@ export function createChildInbox(options: ChildInboxOptions): (envelope: Envelop
   const { mailbox, delivery, work, abort } = options;
   /** Message ids of tasks that the model may not have seen yet, by task id. */
   const unseenTasks = new Map<string, string>();
+  /** Tasks that were given up before the model saw them. */
+  const deadTasks = new Set<string>();
 
   async function show(
     envelope: ReadableEnvelope,
     how: Pick<DeliveryItem, 'wake' | 'onSend'> & { readonly deliverAs?: DeliveryItem['deliverAs'] },
-  ): Promise<void> {
+  ): Promise<'delivered' | 'withdrawn' | 'dead' | 'session over'> {
     const { messageId } = envelope;
     let outcome;
     try {
       outcome = await delivery.deliver({
         id: messageId,
         customType: customTypes[envelope.kind],
-        text: envelopeText(envelope),
+        text: textOf(envelope),
         details: envelopeDetails(envelope),
         deliverAs: 'followUp',
         ...how,
       });
     } catch (error) {
       // The session ended first: the envelope stays claimed and comes again.
-      if (ShepherdError.is(error) && error.code === 'session_closed') return;
+      if (ShepherdError.is(error) && error.code === 'session_closed') return 'session over';
       mailbox.bury(messageId, describeError(error));
       sendReceipt({ forMessageId: messageId, receipt: 'dead', error: describeError(error) });
-      return;
+      return 'dead';
     }
     mailbox.ack(messageId);
-    if (outcome === 'delivered') sendReceipt({ forMessageId: messageId, receipt: 'delivered' });
+    if (outcome === 'delivered') {
+      sendReceipt({ forMessageId: messageId, receipt: 'delivered' });
+      noteSeen(messageId).catch(options.report);
+    }
+    return outcome;
+  }
+
+  function textOf(envelope: ReadableEnvelope): string {
+    if (envelope.kind !== 'task') return envelopeText(envelope);
+    const content = taskContent(envelope, { mailbox, canRead: options.canRead() });
+    return envelopeText({ ...envelope, content });
+  }
+
+  async function noteSeen(messageId: string): Promise<void> {
+    if (!(await delivery.seen(messageId))) return;
+    sendReceipt({ forMessageId: messageId, receipt: 'seen' });
   }
 
   function sendReceipt(
@@ -64,14 +90,19 @@ export function createChildInbox(options: ChildInboxOptions): (envelope: Envelop
   async function takeTask(envelope: EnvelopeOf<'task'>): Promise<void> {
     const { taskId, messageId } = envelope;
     unseenTasks.set(taskId, messageId);
-    await show(envelope, { wake: true, onSend: () => work.begin(taskId) });
+    const onSend = (): void => work.begin(taskId, messageId);
+    const outcome = await show(envelope, { wake: true, onSend });
     unseenTasks.delete(taskId);
+    if (outcome !== 'dead') return;
+    work.forget(taskId);
+    deadTasks.add(taskId);
   }
 
   async function closeTask(envelope: EnvelopeOf<'task_closed'>): Promise<void> {
     const { taskId, messageId } = envelope;
     const unseen = unseenTasks.get(taskId);
-    if (unseen !== undefined && delivery.withdraw(unseen)) {
+    const isWithdrawn = unseen !== undefined && delivery.withdraw(unseen);
+    if (isWithdrawn || deadTasks.delete(taskId)) {
       mailbox.ack(messageId);
       return;
     }
@@ -83,7 +114,8 @@ export function createChildInbox(options: ChildInboxOptions): (envelope: Envelop
 
   async function takeVerdict(envelope: EnvelopeOf<'verdict'>): Promise<void> {
     if (!envelope.ok) {
-      await show(envelope, { wake: true, onSend: () => work.resume() });
+      work.refused(envelope.forMessageId);
+      await wake(envelope);
       return;
     }
     // Accepted after its tool had stopped waiting: the model was told that it is under way.
@@ -91,27 +123,40 @@ export function createChildInbox(options: ChildInboxOptions): (envelope: Envelop
     mailbox.ack(envelope.messageId);
   }
 
+  /** Shows what is the child's own affair. */
+  async function wake(
+    envelope: ReadableEnvelope,
+    deliverAs?: DeliveryItem['deliverAs'],
+  ): Promise<void> {
+    const onSend = (): void => work.resume(envelope.messageId);
+    await show(envelope, { wake: true, onSend, ...(deliverAs === undefined ? {} : { deliverAs }) });
+  }
+
+  async function takeMessage(envelope: EnvelopeOf<'message'>): Promise<void> {
+    const { messageId, expectsReply = false, delivery: deliverAs } = envelope;
+    const onSend = expectsReply ? () => work.answer(deliverAs, messageId) : undefined;
+    await show(envelope, { wake: expectsReply, deliverAs, onSend });
+  }
+
+  async function takeNotice(envelope: EnvelopeOf<'notice'>): Promise<void> {
+    if (passiveCodes.has(envelope.code ?? '')) await show(envelope, { wake: false });
+    else await wake(envelope);
+  }
+
   async function take(envelope: Envelope): Promise<void> {
     switch (envelope.kind) {
       case 'task':
         return takeTask(envelope);
-      case 'message': {
-        const { expectsReply: wake = false, delivery: deliverAs } = envelope;
-        const onSend = wake ? () => work.answer(deliverAs) : undefined;
-        return show(envelope, { wake, deliverAs, onSend });
-      }
+      case 'message':
+        return takeMessage(envelope);
       case 'reply':
-        return show(envelope, {
-          wake: true,
-          deliverAs: envelope.delivery,
-          onSend: () => work.resume(),
-        });
+        return wake(envelope, envelope.delivery);
       case 'verdict':
         return takeVerdict(envelope);
       case 'task_closed':
         return closeTask(envelope);
       case 'notice':
-        return show(envelope, { wake: true, onSend: () => work.resume() });
+        return takeNotice(envelope);
       case 'task_done':
       case 'runtime':
       case 'hello':

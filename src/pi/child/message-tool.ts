@@ -33,6 +33,7 @@ export function createMessageTool(options: MessageToolOptions): ToolDefinition {
       const { threadId, expectsReply, delivery = 'followUp' } = parameters;
       // An answer is about the asker's task, which the router knows by `replyTo`.
       const taskId = parameters.taskId ?? (replyTo === undefined ? work.taskId : undefined);
+      const { causeId } = work;
       const conversation = {
         targetId: target,
         content: message,
@@ -40,6 +41,7 @@ export function createMessageTool(options: MessageToolOptions): ToolDefinition {
         ...(taskId === undefined ? {} : { taskId }),
         ...(threadId === undefined ? {} : { threadId }),
         ...(expectsReply === undefined ? {} : { expectsReply }),
+        ...(causeId === undefined ? {} : { causeId }),
       };
       const draft: EnvelopeDraft =
         replyTo === undefined

@@ -3,6 +3,8 @@
  *
  * R1. A report is an observation. None of them says that a task is done.
  * R2. A provider has given up only when the run has settled: by then Pi's retries are spent.
+ * R3. A turn names the task that its child knows itself to have, and none that it has handed in: a
+ *     reminder of `shepherd_done` goes by that.
  */
 import type { ExtensionAPI } from '@earendil-works/pi-coding-agent';
 import { SHEPHERD_ID } from '../../ids.ts';
@@ -38,6 +40,11 @@ export function registerReports(pi: ExtensionAPI, options: ReportOptions): void 
     mailbox()?.send({ kind: 'heartbeat', targetId: SHEPHERD_ID, evidence: work.evidence });
   }
 
+  function openTask(): { readonly taskId?: string } {
+    const { openTaskId } = work;
+    return openTaskId === undefined ? {} : { taskId: openTaskId };
+  }
+
   pi.on('agent_start', () => {
     // Pi starts again after a retry or for a follow-up; for everybody else it is one run.
     if (work.running) return;
@@ -48,6 +55,7 @@ export function registerReports(pi: ExtensionAPI, options: ReportOptions): void 
       targetId: SHEPHERD_ID,
       event: 'turn_started',
       evidence: work.evidence,
+      ...openTask(),
     });
   });
   pi.on('message_end', ({ message }) => {
@@ -83,6 +91,6 @@ export function registerReports(pi: ExtensionAPI, options: ReportOptions): void 
     if (error !== undefined && !aborted) {
       mailbox()?.send({ ...report, event: 'provider_gave_up', error });
     }
-    mailbox()?.send({ ...report, event: 'turn_settled', aborted });
+    mailbox()?.send({ ...report, event: 'turn_settled', aborted, ...openTask() });
   });
 }

@@ -1,8 +1,4 @@
-/**
- * A child's side of the herd: its mailbox while a Pi session is open, its tools and its reports.
- *
- * Seams for later: `shepherd_roster`, the reminder of a forgotten `shepherd_done`, the `seen` receipt.
- */
+/** A child's side of the herd: its mailbox while a Pi session is open, its tools and its reports. */
 import type { ExtensionAPI } from '@earendil-works/pi-coding-agent';
 import { describeError } from '../../errors.ts';
 import { createIdMaker, SHEPHERD_ID } from '../../ids.ts';
@@ -13,6 +9,7 @@ import { createDoneTool } from './done-tool.ts';
 import { createChildInbox } from './inbox.ts';
 import { createMessageTool } from './message-tool.ts';
 import { registerReports } from './reports.ts';
+import { createRosterTool } from './roster-tool.ts';
 import { createWork } from './work.ts';
 
 /** Registers everything that makes a Pi session the child with this identity. */
@@ -28,6 +25,7 @@ export function registerChild(pi: ExtensionAPI, identity: Identity): void {
   registerReports(pi, { work, mailbox, limits, now });
   pi.registerTool(createMessageTool({ mailbox, work }));
   pi.registerTool(createDoneTool({ mailbox, work, limits }));
+  pi.registerTool(createRosterTool({ mailbox }));
 
   pi.on('session_start', (_event, ctx) => {
     opened?.dispose();
@@ -51,6 +49,7 @@ export function registerChild(pi: ExtensionAPI, identity: Identity): void {
         mailbox: box,
         delivery,
         work,
+        canRead: () => pi.getActiveTools().includes('read'),
         abort: () => ctx.abort(),
         report,
       }),

@@ -7,22 +7,28 @@ import type { Delivery, Evidence } from '../../mailbox/envelope.ts';
 export interface Work {
   /** The task that this child has, as far as it knows. */
   readonly taskId: string | undefined;
+  /** The same, but not once it was handed in: what only waits for its verdict needs no reminder. */
+  readonly openTaskId: string | undefined;
+  /** The last envelope that woke the model in this run; none when a person started it. */
+  readonly causeId: string | undefined;
   /** Counted since the launch; the runtime subtracts what was there when a task began. */
   readonly evidence: Evidence;
   /** The last text of the assistant since the task began. */
   readonly lastText: string | undefined;
-  /** A task is about to reach the model: its texts start anew. */
-  begin(taskId: string): void;
+  /** A task is about to reach the model by this envelope: its texts start anew. */
+  begin(taskId: string, causeId: string): void;
   /** The task is over; another one stays. */
   forget(taskId: string): void;
   /** The task was handed in by this envelope, and nobody has answered yet. */
   handedIn(messageId: string): void;
   /** An envelope of ours was accepted after all; the task that it handed in is over. */
   accepted(messageId: string): void;
+  /** It was refused after all; what it handed in is open again. */
+  refused(messageId: string): void;
   /** Something about the child's own task, or from its Shepherd, is about to reach the model. */
-  resume(): void;
+  resume(causeId: string): void;
   /** A question of somebody else is about to reach the model. */
-  answer(deliverAs: Delivery): void;
+  answer(deliverAs: Delivery, causeId: string): void;
   /** Whether a turn runs that is spent on this task, and not on somebody's question. */
   isTurnOf(taskId: string): boolean;
   said(text: string): void;
@@ -43,6 +49,7 @@ export function createWork(now: () => number): Work {
   let handIn: { readonly messageId: string; readonly taskId: string } | undefined;
   let running = false;
   let turnFor: 'task' | 'question' | undefined;
+  let causeId: string | undefined;
   let lastText: string | undefined;
   let turns = 0;
   let toolCalls = 0;
@@ -58,14 +65,21 @@ export function createWork(now: () => number): Work {
     get taskId() {
       return taskId;
     },
+    get openTaskId() {
+      return handIn?.taskId === taskId ? undefined : taskId;
+    },
+    get causeId() {
+      return causeId;
+    },
     get evidence() {
       return { turns, toolCalls, lastActivityAtMs };
     },
     get lastText() {
       return lastText;
     },
-    begin(id) {
+    begin(id, by) {
       taskId = id;
+      causeId = by;
       turnFor = 'task';
       lastText = undefined;
     },
@@ -76,10 +90,15 @@ export function createWork(now: () => number): Work {
     accepted(messageId) {
       if (handIn?.messageId === messageId) forget(handIn.taskId);
     },
-    resume() {
+    refused(messageId) {
+      if (handIn?.messageId === messageId) handIn = undefined;
+    },
+    resume(by) {
+      causeId = by;
       turnFor = 'task';
     },
-    answer(deliverAs) {
+    answer(deliverAs, by) {
+      causeId = by;
       // Steered into a turn of the task it is read in passing, and the task goes on.
       if (turnFor === undefined || deliverAs === 'followUp') turnFor = 'question';
     },
@@ -106,6 +125,7 @@ export function createWork(now: () => number): Work {
     settled() {
       running = false;
       turnFor = undefined;
+      causeId = undefined;
     },
   };
 }

@@ -12,6 +12,7 @@ import { ConfigError, describeError } from '../../errors.ts';
 import type { AgentState, Notice, Shepherd } from '../../runtime/shepherd.ts';
 import { registerDelivery } from '../delivery-hooks.ts';
 import { registerNoticeRenderers } from '../render/notice.ts';
+import { createCancelTool } from '../tools/cancel.ts';
 import { createCloseTool } from '../tools/close.ts';
 import { createDelegateTool } from '../tools/delegate.ts';
 import { createMessageTool } from '../tools/message.ts';
@@ -50,9 +51,23 @@ export function registerParent(
   const delivery = registerDelivery(pi);
   let opened: Promise<Shepherd> | undefined;
 
-  async function notify(notice: Notice): Promise<void> {
+  /** Notices that the model has had, and the runtime has not heard of. */
+  const seenIds: string[] = [];
+
+  async function notify(notice: Notice, ctx: ExtensionContext): Promise<void> {
     const { id, kind: customType, text, details, wake, deliverAs } = notice;
     await delivery.deliver({ id, customType, text, details, wake, deliverAs });
+    noteSeen(id).catch((error: unknown) => {
+      ctx.ui.notify(describeError(error), 'error');
+    });
+  }
+
+  /** Those that one answer of the model had before it are noted in one call. */
+  async function noteSeen(noticeId: string): Promise<void> {
+    if (!(await delivery.seen(noticeId)) || seenIds.push(noticeId) > 1) return;
+    const running = await opened?.catch(() => undefined);
+    const ids = seenIds.splice(0);
+    running?.seen(ids);
   }
 
   /** One runtime a session: calls that come at the same time share it; a failed start is tried anew. */
@@ -60,7 +75,7 @@ export function registerParent(
     const opening = (opened ??= openShepherd({
       ctx,
       sessionName: pi.getSessionName() ?? 'shepherd',
-      notify,
+      notify: (notice) => notify(notice, ctx),
     }));
     opening.catch(() => {
       if (opened === opening) opened = undefined;
@@ -74,6 +89,7 @@ export function registerParent(
     createMessageTool,
     createWatchTool,
     createStatusTool,
+    createCancelTool,
     createCloseTool,
   ]) {
     pi.registerTool(createTool(shepherd));

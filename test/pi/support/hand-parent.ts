@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { createIdMaker, SHEPHERD_ID } from '../../../src/ids.ts';
 import { readIdentity, type Identity } from '../../../src/mailbox/capability.ts';
-import type { Envelope, EnvelopeDraft, EnvelopeOf } from '../../../src/mailbox/envelope.ts';
+import { describeAttachment } from '../../../src/mailbox/attachment.ts';
+import type {
+  Attachment,
+  Envelope,
+  EnvelopeDraft,
+  EnvelopeOf,
+} from '../../../src/mailbox/envelope.ts';
 import { createFilesystemMailbox } from '../../../src/mailbox/filesystem-mailbox.ts';
 import type { LimitsInput } from '../../../src/mailbox/limits.ts';
 
@@ -21,6 +27,10 @@ export interface HandParent {
   readonly events: () => readonly string[];
   /** Sends to the child and returns the message id. */
   readonly send: (draft: DistributiveOmit<EnvelopeDraft, 'targetId'>, senderId?: string) => string;
+  /** Puts a text beside the child's boxes, for an envelope to name. */
+  readonly attach: (text: string) => Attachment;
+  /** What the child has said of an envelope, in order. */
+  readonly receiptsOf: (messageId: string) => readonly string[];
   /** How calls that can be refused are answered; undefined: not at all. */
   answer: (envelope: Envelope) => Verdict | undefined;
   /** Ids that the child has not acked. */
@@ -64,7 +74,7 @@ export function createHandParent(limits: LimitsInput = {}): HandParent {
       const { envelope } = claimed;
       received.push(envelope);
       mailbox.ack(claimed);
-      if (!['message', 'reply', 'task_done'].includes(envelope.kind)) continue;
+      if (!['message', 'reply', 'task_done', 'roster'].includes(envelope.kind)) continue;
       const verdict = parent.answer(envelope);
       if (verdict !== undefined) {
         send({ kind: 'verdict', forMessageId: envelope.messageId, ...verdict });
@@ -79,6 +89,15 @@ export function createHandParent(limits: LimitsInput = {}): HandParent {
       received.filter((envelope) => envelope.kind === kind) as EnvelopeOf<typeof kind>[],
     events: () => parent.ofKind('runtime').map(({ event }) => event),
     send,
+    attach(text) {
+      const attachment = describeAttachment(ids.messageId(Date.now()), text);
+      mailbox.attach(incarnation, attachment, text);
+      return attachment;
+    },
+    receiptsOf: (messageId) =>
+      parent
+        .ofKind('receipt')
+        .flatMap(({ forMessageId, receipt }) => (forMessageId === messageId ? [receipt] : [])),
     answer: () => ({ ok: true }),
     unacked: () => mailbox.unacked(incarnation).map(({ messageId }) => messageId),
   };

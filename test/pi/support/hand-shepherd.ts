@@ -1,6 +1,12 @@
 /** A Shepherd by hand: the surface that the Pi tools call, with answers that a test gives. */
 import { TaskError } from '../../../src/errors.ts';
-import type { Shepherd, TaskResult, TaskStatus } from '../../../src/runtime/shepherd.ts';
+import type {
+  AgentStatus,
+  MessageStatus,
+  Shepherd,
+  TaskResult,
+  TaskStatus,
+} from '../../../src/runtime/shepherd.ts';
 
 export const agentId = 'shepherd-agent-scout0000000';
 export const taskId = 'shepherd-task-000000000001';
@@ -18,7 +24,7 @@ export const result: TaskResult = {
   settledAtMs: 4,
 };
 
-const waiting: TaskStatus = {
+export const waiting: TaskStatus = {
   id: taskId,
   agentId,
   state: 'waiting',
@@ -29,6 +35,26 @@ const waiting: TaskStatus = {
   waitingOn: 'planner: main',
   stale: true,
   requests: [],
+};
+
+export const idle: AgentStatus = {
+  id: agentId,
+  agent: 'scout',
+  label: 'api',
+  state: 'idle',
+  model: null,
+};
+
+export const sent: MessageStatus = {
+  messageId: 'shepherd-message-000000000000000000000001',
+  kind: 'reply',
+  fromId: 'shepherd-agent-planner00000',
+  toId: agentId,
+  fromName: 'planner: main',
+  toName: 'scout: api',
+  taskId,
+  atMs: 1,
+  receipt: 'seen',
 };
 
 const unused = (): never => {
@@ -58,14 +84,7 @@ export function createHandShepherd(change: Partial<Shepherd> = {}): HandShepherd
         targetTaskState: 'running',
       }),
     watch: () => ({ watcherId: 'w', taskIds: [taskId], pending: [taskId], completed: [] }),
-    status: () => ({
-      id: agentId,
-      agent: 'scout',
-      label: 'api',
-      state: 'idle',
-      model: null,
-      task: waiting,
-    }),
+    status: () => ({ ...idle, task: waiting }),
     task: () => ({ ...waiting, state: 'completed', result }),
     close: () => Promise.resolve({ id: agentId }),
     release: () => Promise.resolve(),

@@ -23,6 +23,8 @@ export interface PiModel {
   readonly isIdle: boolean;
   /** A prompt of the user starts a run. */
   prompt(): void;
+  /** The model's answer has ended well. */
+  answer(): void;
   /** A turn of the run ends; true when Pi was told to make another request. */
   endTurn(outcome?: Outcome): boolean;
   /** The run would settle; true when it was told to go on. An abort skips the last boundary. */
@@ -77,6 +79,7 @@ export function createPiModel(entries: unknown[] = []): PiModel {
     prompt() {
       state = 'running';
     },
+    answer: () => delivery.modelAnswered(),
     endTurn(outcome = 'completed') {
       const goOn = delivery.turnEnded(outcome);
       flush();
