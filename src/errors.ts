@@ -63,6 +63,7 @@ export type ConfigErrorCode =
   | 'invalid_label'
   | 'invalid_setting'
   | 'session_closed'
+  | 'session_damaged'
   | 'session_owned'
   | 'unknown_agent'
   | 'unsupported_node';

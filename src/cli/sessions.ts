@@ -132,7 +132,7 @@ export async function withOwnedSession<T>(
 ): Promise<T> {
   const ids = createIdMaker();
   const makeToken = (): string => ids.secret();
-  const store = openSessionStore(storePathOf(place));
+  const store = openSessionStore(storePathOf(place), { mayCreate: false });
   try {
     const { key = place.name, canReturn = true } = store.owner() ?? {};
     const lock = await takeSession({ store, key, canReturn, makeToken, wall: options.now });

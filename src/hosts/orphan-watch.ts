@@ -2,11 +2,14 @@
  * Tells a runner when its child has been without an owner for long enough (CONTRACT §10).
  *
  * O1. Only a proven death counts. An owner that lives or is unknown sets the count back to zero; so
- *     does an owner file that is missing, broken or says `stayOpen`.
+ *     does an owner file that is missing, broken or says `stayOpen`. A session whose directory is gone
+ *     has no owner any more, and can get none.
  * O2. Only time in which this process ran counts. The clock is monotonic and stands still while the
  *     machine sleeps; one gap between two looks counts as one interval at most, so that a stopped
  *     runner wakes up to the rest of the grace and not to its end.
  */
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { judgeOwner, type OwnerVerdict, readOwner } from './owner.ts';
 
 /** How long an owner has to be dead unless a launch says otherwise; the setting's default, CONTRACT §10. */
@@ -92,7 +95,8 @@ export function countDeadTime({
 async function judgeOwnerFile(ownerFile: string): Promise<OwnerVerdict> {
   try {
     const record = await readOwner(ownerFile);
-    if (record === undefined || record.stayOpen === true) return 'unknown';
+    if (record === undefined) return existsSync(dirname(ownerFile)) ? 'unknown' : 'dead';
+    if (record.stayOpen === true) return 'unknown';
     return await judgeOwner(record.owner);
   } catch {
     return 'unknown';

@@ -64,7 +64,8 @@ export interface ShepherdOptions {
   readonly wall?: (() => number) | undefined;
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
   /** Opens the session's file. Default: SQLite. */
-  readonly openStore?: ((path: string) => Store) | undefined;
+  readonly openStore?:
+    ((path: string, options: { readonly mayCreate: boolean }) => Store) | undefined;
   /**
    * Aborted: lets go of the session at once, without ending it. Children and tasks stay as they are
    * for whoever opens it next.
@@ -79,8 +80,8 @@ const defaultOrphanGraceMs = 10 * 60_000;
 /**
  * Opens a session and takes up what it left behind.
  *
- * @throws ConfigError `unsupported_node`, `invalid_setting`, `session_owned` while another process has
- * it; MailboxError `disk_error`.
+ * @throws ConfigError `unsupported_node`, `invalid_setting`, `session_damaged`, `session_owned` while
+ * another process has it; MailboxError `disk_error`.
  */
 export async function createShepherd(options: ShepherdOptions = {}): Promise<Shepherd> {
   options.signal?.throwIfAborted();
@@ -94,7 +95,9 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     key,
     name: options.sessionName ?? 'shepherd',
   });
-  const store = (options.openStore ?? openSessionStore)(sessionDir.storePath);
+  const store = (options.openStore ?? openSessionStore)(sessionDir.storePath, {
+    mayCreate: sessionDir.isNew,
+  });
   const lock = await takeSession({
     store,
     key,

@@ -17,6 +17,8 @@ import { MailboxError } from '../errors.ts';
 
 export interface SessionDir {
   readonly dir: string;
+  /** No agent of it was ever launched: its store may be empty. */
+  readonly isNew: boolean;
   readonly sessionId: string;
   readonly brokerId: string;
   readonly storePath: string;
@@ -96,8 +98,10 @@ export function openSessionDir(options: {
     const id = name.slice(-8);
     const paths = { mailboxDir: join(dir, 'mailbox'), launchDir: join(dir, 'launch') };
     for (const path of Object.values(paths)) mkdirSync(path, { recursive: true, mode: 0o700 });
+    const isNew = Object.values(paths).every((path) => readdirSync(path).length === 0);
     return {
       dir,
+      isNew,
       sessionId: `shepherd-session-${id}`,
       brokerId: `shepherd-broker-${id}`,
       storePath: join(dir, 'session.db'),

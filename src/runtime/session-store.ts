@@ -42,17 +42,17 @@ function loadSqlite(): typeof Sqlite {
 }
 
 /**
- * Opens the session file, creating it when it is new and `readOnly` is not set.
+ * Opens the session file; it is made when it is not there, or empty, and `mayCreate` allows that.
  *
- * @throws ConfigError `unsupported_node`, or `invalid_setting` for a file of another version;
- * MailboxError `disk_error` when it cannot be opened.
+ * @throws ConfigError `unsupported_node`, `invalid_setting` for a file of another version,
+ * `session_damaged` for one without its content; MailboxError `disk_error` when it cannot be opened.
  */
 export function openSessionStore(
   path: string,
-  options: { readonly readOnly?: boolean } = {},
+  options: { readonly readOnly?: boolean; readonly mayCreate?: boolean } = {},
 ): Store {
   const { DatabaseSync } = loadSqlite();
-  const readOnly = options.readOnly ?? false;
+  const { readOnly = false, mayCreate = !readOnly } = options;
   let db: Sqlite.DatabaseSync | undefined;
   try {
     db = new DatabaseSync(path, { readOnly });
@@ -62,7 +62,14 @@ export function openSessionStore(
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
     }
     const found = versionOf(db);
-    if (found !== version && (found !== 0 || readOnly)) {
+    if (found === 0 && !mayCreate) {
+      throw new ConfigError(
+        'session_damaged',
+        `${path} is empty, although its session is not new. Put back a copy, together with its -wal file, ` +
+          `or move the session's directory away.`,
+      );
+    }
+    if (found !== version && found !== 0) {
       throw new ConfigError(
         'invalid_setting',
         `${path} has session version ${found}; this Sheepfold reads version ${version}.`,

@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { PlaceRef } from '../../src/hosts/host.ts';
@@ -177,6 +177,19 @@ describe.runIf(process.platform === 'linux')('runner', () => {
       await expectPresent(ref);
     }
     await writeAsOwner(dead);
+
+    expect(await ended(ref)).toMatchObject({ reason: 'orphaned' });
+  });
+
+  it('ends its child when the session’s directory is gone: nobody can come back to it', async () => {
+    const owner = await own();
+    const sessionDir = join(bench.root, 'session');
+    await mkdir(sessionDir);
+    ownerFile = join(sessionDir, 'owner.json');
+    await writeAsOwner(owner.identity);
+    const ref = await openChild('obey', 200);
+
+    await rm(sessionDir, { recursive: true });
 
     expect(await ended(ref)).toMatchObject({ reason: 'orphaned' });
   });

@@ -1,3 +1,5 @@
+import { existsSync, rmSync, truncateSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../src/errors.ts';
@@ -669,4 +671,29 @@ describe('a session that was disposed', () => {
     expect(next.shepherd.status(one.id).state).toBe('closed');
     await expect(next.hatch('two')).resolves.toBeDefined();
   });
+});
+
+describe('a session whose file has lost its content', () => {
+  it.each([
+    ['is empty', (path: string) => truncateSync(path)],
+    ['is gone', (path: string) => rmSync(path)],
+  ])(
+    '%s is refused, with what helps, and nothing new is begun in its place',
+    async (_how, lose) => {
+      const herd = await openHerd();
+      const child = await herd.hatch('one');
+      herd.abandon();
+      const path = join(herd.shepherd.sessionDir, 'session.db');
+      for (const tail of ['-wal', '-shm']) rmSync(`${path}${tail}`, { force: true });
+      lose(path);
+
+      for (let tries = 0; tries < 2; tries += 1) {
+        await expect(herd.reopen()).rejects.toMatchObject({
+          code: 'session_damaged',
+          message: expect.stringContaining('-wal'),
+        });
+      }
+      expect(child.identity.boxesDir).toSatisfy(existsSync);
+    },
+  );
 });

@@ -131,7 +131,7 @@ export async function openHerd(options: HerdOptions = {}): Promise<TestHerd> {
     host,
     wall,
     signal: letGo.signal,
-    openStore: (path) => (store = breakable(openSessionStore(path))),
+    openStore: (path, opening) => (store = breakable(openSessionStore(path, opening))),
     makeCommand: ({ identityPath }) => ({
       argv: ['child'],
       env: { SHEEPFOLD_CHILD: identityPath },
