@@ -9,14 +9,20 @@ import { createDelivery, type Delivery } from './delivery.ts';
 /**
  * Registers the hooks of one delivery and returns it.
  *
+ * @param isKept whether the session's entries would outlive a crash. Default: they need not.
+ *
  * What is delivered before `session_start` waits for it; `session_shutdown` disposes the delivery.
  * Call it before other handlers of these events are registered, so that it has confirmed first.
  */
-export function registerDelivery(pi: ExtensionAPI): Delivery {
+export function registerDelivery(
+  pi: ExtensionAPI,
+  isKept: (ctx: ExtensionContext) => boolean = () => true,
+): Delivery {
   let context: ExtensionContext | undefined;
   const delivery = createDelivery({
     send: (message, options) => pi.sendMessage(message, options),
     entries: () => context?.sessionManager.getEntries() ?? [],
+    isKept: () => context === undefined || isKept(context),
     isIdle: () => context?.isIdle() ?? false,
   });
   // Pi stores and settles right after its handlers have returned.

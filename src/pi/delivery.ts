@@ -4,8 +4,9 @@
  * Owns the messages that are on their way. It knows nothing of mailboxes or notices: the parent
  * delivers notices by it, a child its envelopes. Pi's rules behind it are in `reference/pi.md` §6.
  *
- * D1. Delivered means that the session has an entry with the item's id; an item that is there
- *     already is not sent again.
+ * D1. Delivered means that the session has an entry with the item's id, and keeps it; an item that is
+ *     there already is not sent again. One that is not on the disk yet, and should be, keeps it once
+ *     the model has answered.
  * D2. Nothing of ours waits in Pi's own queues, which an abort empties without a word. What cannot
  *     go in now is held here and handed over at a boundary at which Pi stores it in the same step:
  *     idle, the end of a turn, or just before the run settles.
@@ -47,6 +48,8 @@ export interface DeliveryOptions {
   readonly send: (message: CustomMessageDraft, options: { readonly triggerTurn: boolean }) => void;
   /** All entries of the session, oldest first. */
   readonly entries: () => readonly unknown[];
+  /** Whether they are as safe as they should be: Pi writes none before a conversation has begun. */
+  readonly isKept: () => boolean;
   /** False while a turn, a retry or a compaction runs, and while there is no session. */
   readonly isIdle: () => boolean;
   /** Epoch ms. Default: the system clock. */
@@ -107,12 +110,22 @@ interface Outstanding extends Deferred<'delivered' | 'withdrawn'> {
   tries: number;
   /** Epoch ms of the hand-over that is not confirmed yet; undefined while it is held here. */
   sentAtMs: number | undefined;
+  /** The session has it, but would lose it with the process. */
+  isShown: boolean;
   cause: unknown;
 }
 
 /** Creates the delivery of one Pi session. */
 export function createDelivery(options: DeliveryOptions): Delivery {
-  const { send, entries, isIdle, now = Date.now, sweepMs = 1_000, confirmMs = 1_000 } = options;
+  const {
+    send,
+    entries,
+    isKept,
+    isIdle,
+    now = Date.now,
+    sweepMs = 1_000,
+    confirmMs = 1_000,
+  } = options;
   /** In order of arrival. */
   const outstanding = new Map<string, Outstanding>();
   /** Delivered, and not yet part of a request as far as is known. */
@@ -123,7 +136,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   let disposed = false;
 
   const held = (): Outstanding[] =>
-    [...outstanding.values()].filter(({ sentAtMs }) => sentAtMs === undefined);
+    [...outstanding.values()].filter(({ sentAtMs, isShown }) => sentAtMs === undefined && !isShown);
 
   function remove(entry: Outstanding): void {
     outstanding.delete(entry.item.id);
@@ -133,12 +146,15 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   /** Confirms by the session's entries; what an idle Pi lost is held again, or given up (D5). */
-  function confirm(): void {
+  function confirm(wasAnswered = false): void {
     if (outstanding.size === 0) return;
     const present = presentIds(entries());
     const idle = isIdle();
+    const kept = wasAnswered || isKept();
     for (const entry of outstanding.values()) {
-      if (present.has(entry.item.id)) {
+      entry.isShown = present.has(entry.item.id);
+      if (entry.isShown) {
+        if (!kept) continue;
         remove(entry);
         unseen.set(entry.item.id, defer());
         entry.resolve('delivered');
@@ -162,13 +178,13 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   function handOver(entry: Outstanding, triggerTurn: boolean): void {
-    const { id, customType, text, details, onSend } = entry.item;
+    const { id, customType, text, details, wake, onSend } = entry.item;
     entry.tries += 1;
     entry.sentAtMs = now();
     try {
       onSend?.();
       send(
-        { customType, content: text, display: true, details: { ...details, id } },
+        { customType, content: text, display: true, details: { ...details, id, isWaking: wake } },
         { triggerTurn },
       );
     } catch (error) {
@@ -191,7 +207,11 @@ export function createDelivery(options: DeliveryOptions): Delivery {
   function sendWhileIdle(): void {
     if (!isIdle() || now() < quietUntilMs) return;
     // An earlier hand-over has not shown itself yet. A second start beside it could be lost.
-    if (held().length < outstanding.size) return;
+    if (
+      [...outstanding.values()].some(({ sentAtMs, isShown }) => sentAtMs !== undefined && !isShown)
+    ) {
+      return;
+    }
     const batch = nextBatch();
     const last = batch.at(-1);
     // The last one starts the turn; those before it are stored at once and read in that turn.
@@ -233,6 +253,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
         item,
         tries: 0,
         sentAtMs: undefined,
+        isShown: false,
         cause: undefined,
       });
       // The sweep is the truth behind Pi's events, and must not keep the process alive.
@@ -271,7 +292,7 @@ export function createDelivery(options: DeliveryOptions): Delivery {
     beforeSettle: (outcome) => sendAtBoundary(outcome, nextBatch),
     modelAnswered() {
       if (disposed) return;
-      confirm();
+      confirm(true);
       settleSeen(true);
     },
     dispose() {
@@ -307,7 +328,10 @@ function presentIds(entries: readonly unknown[]): ReadonlySet<unknown> {
   return new Set(entries.map((entry) => customMessageDetails(entry)?.['id']));
 }
 
-function customMessageDetails(entry: unknown): Readonly<Record<string, unknown>> | undefined {
+/** The details of a custom message's entry; undefined for any other. */
+export function customMessageDetails(
+  entry: unknown,
+): Readonly<Record<string, unknown>> | undefined {
   if (!isRecord(entry) || entry['type'] !== 'custom_message') return undefined;
   return isRecord(entry['details']) ? entry['details'] : undefined;
 }

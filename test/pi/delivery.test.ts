@@ -276,6 +276,62 @@ describe('confirmation', () => {
   });
 });
 
+describe('D1: a session that is not on the disk yet', () => {
+  it('has what it stored confirmed by the first answer of the model, and sends it once', async () => {
+    const pi = createPiModel();
+    pi.keepNothing();
+    const onOutcome = vi.fn();
+    void pi.delivery.deliver(item('a')).then(onOutcome);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(pi.stored).toEqual(['a']);
+    expect(onOutcome).not.toHaveBeenCalled();
+
+    pi.answer();
+    await vi.advanceTimersByTimeAsync(0);
+
+    expect(onOutcome).toHaveBeenCalledWith('delivered');
+    expect(pi.given).toHaveLength(1);
+  });
+
+  it('has it confirmed once it is on the disk', async () => {
+    const pi = createPiModel();
+    pi.keepNothing();
+    const onOutcome = vi.fn();
+    void pi.delivery.deliver(passive('a')).then(onOutcome);
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect(onOutcome).not.toHaveBeenCalled();
+
+    pi.keep();
+    await vi.advanceTimersByTimeAsync(1_000);
+
+    expect(onOutcome).toHaveBeenCalledWith('delivered');
+    expect(pi.given).toHaveLength(1);
+  });
+
+  it('takes later items all the same', async () => {
+    const pi = createPiModel();
+    pi.keepNothing();
+    void pi.delivery.deliver(passive('a'));
+    await vi.advanceTimersByTimeAsync(0);
+
+    void pi.delivery.deliver(item('b'));
+    await vi.advanceTimersByTimeAsync(0);
+
+    expect(pi.stored).toEqual(['a', 'b']);
+  });
+
+  it('that ends keeps nothing: the item is for the next one', async () => {
+    const pi = createPiModel();
+    pi.keepNothing();
+    const outcome = pi.delivery.deliver(passive('a'));
+    await vi.advanceTimersByTimeAsync(0);
+
+    pi.delivery.dispose();
+
+    await expect(outcome).rejects.toMatchObject({ code: 'session_closed' });
+  });
+});
+
 describe('D6: seen', () => {
   it('is what an answer of the model makes of delivered items, passive ones too', async () => {
     const pi = createPiModel();

@@ -7,6 +7,7 @@
  *
  * Seams for later: the status widget, the rest of `/shepherd` and more tools.
  */
+import { existsSync } from 'node:fs';
 import type { ExtensionAPI, ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { ConfigError, describeError } from '../../errors.ts';
 import type { AgentState, Notice, Shepherd } from '../../runtime/shepherd.ts';
@@ -20,6 +21,7 @@ import { createSpawnTool } from '../tools/spawn.ts';
 import { createStatusTool } from '../tools/status.ts';
 import { createWatchTool } from '../tools/watch.ts';
 import { adopt, lookForHerds } from './adopt.ts';
+import { repeatUnanswered } from './unanswered.ts';
 
 /** What the Pi session gives the runtime. */
 export interface OpenShepherdOptions {
@@ -38,6 +40,12 @@ export interface HerdPolicy {
   readonly staysOpen: (ctx: ExtensionContext) => boolean;
 }
 
+/** Nothing to wait for in a session without a file. */
+function isOnDisk({ sessionManager }: ExtensionContext): boolean {
+  const path = sessionManager.getSessionFile();
+  return path === undefined || existsSync(path);
+}
+
 const newHerds: HerdPolicy = { hasHerd: () => false, staysOpen: () => false };
 
 const endStates: ReadonlySet<AgentState> = new Set(['closed', 'failed', 'lost']);
@@ -48,8 +56,10 @@ export function registerParent(
   openShepherd: OpenShepherd,
   { hasHerd, staysOpen }: HerdPolicy = newHerds,
 ): void {
-  const delivery = registerDelivery(pi);
+  const delivery = registerDelivery(pi, isOnDisk);
   let opened: Promise<Shepherd> | undefined;
+  /** Settles once it is known which herd this session has; nothing opens one before. */
+  let begun: Promise<void> = Promise.resolve();
 
   /** Notices that the model has had, and the runtime has not heard of. */
   const seenIds: string[] = [];
@@ -71,7 +81,7 @@ export function registerParent(
   }
 
   /** One runtime a session: calls that come at the same time share it; a failed start is tried anew. */
-  function shepherd(ctx: ExtensionContext): Promise<Shepherd> {
+  function open(ctx: ExtensionContext): Promise<Shepherd> {
     const opening = (opened ??= openShepherd({
       ctx,
       sessionName: pi.getSessionName() ?? 'shepherd',
@@ -81,6 +91,11 @@ export function registerParent(
       if (opened === opening) opened = undefined;
     });
     return opening;
+  }
+
+  async function shepherd(ctx: ExtensionContext): Promise<Shepherd> {
+    await begun;
+    return open(ctx);
   }
 
   for (const createTool of [
@@ -99,7 +114,7 @@ export function registerParent(
   /** Takes up this session's own herd, and looks for others that were left behind. */
   async function begin(ctx: ExtensionContext): Promise<void> {
     const hasOwn = hasHerd(ctx);
-    if ((await lookForHerds(ctx, hasOwn)) || hasOwn) await shepherd(ctx);
+    if ((await lookForHerds(ctx, hasOwn)) || hasOwn) await open(ctx);
   }
 
   pi.registerCommand('shepherd', {
@@ -110,6 +125,7 @@ export function registerParent(
         if (verb !== 'adopt') {
           throw new ConfigError('invalid_argument', 'Usage: /shepherd adopt <session>');
         }
+        await begun;
         const running = await opened?.catch(() => undefined);
         if (running?.agents().some(({ state }) => !endStates.has(state)) === true) {
           throw new ConfigError(
@@ -120,7 +136,7 @@ export function registerParent(
         const { name, liveAgents } = await adopt(ctx, wanted);
         await running?.release();
         opened = undefined;
-        await shepherd(ctx);
+        await open(ctx);
         ctx.ui.notify(`Adopted ${name} with ${liveAgents} agents.`);
       } catch (error) {
         ctx.ui.notify(describeError(error), 'error');
@@ -128,11 +144,13 @@ export function registerParent(
     },
   });
   pi.on('session_start', (_event, ctx) => {
-    begin(ctx).catch((error: unknown) => {
+    begun = begin(ctx).catch((error: unknown) => {
       ctx.ui.notify(describeError(error), 'error');
     });
+    repeatUnanswered(ctx, delivery);
   });
   pi.on('session_shutdown', async ({ reason }, ctx) => {
+    await begun;
     const closing = opened;
     opened = undefined;
     // A runtime that never opened has nothing to close; its caller has the error.

@@ -32,6 +32,9 @@ export interface PiModel {
   /** Pi is neither idle nor in a run. */
   compact(): void;
   endCompaction(): void;
+  /** What is stored is on no disk, until it is. */
+  keepNothing(): void;
+  keep(): void;
   /** Pi swallows the next messages without a trace. */
   lose(count: number): void;
 }
@@ -42,6 +45,7 @@ export function createPiModel(entries: unknown[] = []): PiModel {
   let state: 'idle' | 'running' | 'compacting' = 'idle';
   let started = 0;
   let toLose = 0;
+  let isKept = true;
 
   const store = ({ customType, content, details }: CustomMessageDraft): void => {
     entries.push({ type: 'custom_message', customType, content, details });
@@ -51,6 +55,7 @@ export function createPiModel(entries: unknown[] = []): PiModel {
   };
   const delivery = createDelivery({
     entries: () => entries,
+    isKept: () => isKept,
     isIdle: () => state === 'idle',
     send(message, { triggerTurn }) {
       given.push({ id: String(message.details['id']), triggerTurn });
@@ -99,6 +104,12 @@ export function createPiModel(entries: unknown[] = []): PiModel {
     endCompaction() {
       state = 'idle';
       delivery.review();
+    },
+    keepNothing() {
+      isKept = false;
+    },
+    keep() {
+      isKept = true;
     },
     lose(count) {
       toLose = count;
