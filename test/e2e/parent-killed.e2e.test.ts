@@ -3,12 +3,13 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, it, vi } from 'vitest';
 import { packageInfo } from '../../src/cli/package-dir.ts';
-import { countNotifications } from '../../src/cli/demo/report.ts';
-import { createDemoScript } from '../../src/cli/demo/script.ts';
+import { readTold } from '../../src/cli/demo/report.ts';
+import { canonical } from '../../src/cli/demo/scenarios/canonical.ts';
 import { resolvePi } from '../../src/hosts/pi-command.ts';
 import { openSessionStore } from '../../src/runtime/session-store.ts';
 import type { Store } from '../../src/runtime/store.ts';
 import { BARE_FLAGS, makeIsolatedPi, type IsolatedPi } from '../support/isolated-pi.ts';
+import { roleOf } from '../support/pi-children.ts';
 import { startPiRpc } from '../support/pi-rpc.ts';
 import { startScriptedModel } from '../support/scripted-model.ts';
 
@@ -20,12 +21,10 @@ afterEach(async () => {
 /** The one session below the project, read from outside. */
 async function openStore({ workDir }: IsolatedPi): Promise<Store> {
   const stateDir = join(workDir, '.shepherd', 'sessions');
-  const names = await vi.waitFor(() => readdir(stateDir), 20_000);
-  const dir = names.find((name) => /^\d{4}-/.test(name)) ?? '';
-  const store = await vi.waitFor(
-    () => openSessionStore(join(stateDir, dir, 'session.db'), { readOnly: true }),
-    20_000,
-  );
+  const store = await vi.waitFor(async () => {
+    const dir = (await readdir(stateDir)).find((name) => /^\d{4}-/.test(name));
+    return openSessionStore(join(stateDir, dir ?? 'none yet', 'session.db'), { readOnly: true });
+  }, 20_000);
   undo.push(() => Promise.resolve(store.close()));
   return store;
 }
@@ -61,8 +60,8 @@ const restarts: readonly (readonly [string, Restart])[] = [
 it.each(restarts)(
   'goes on in %s, and tells the outcome once',
   async (_name, restart) => {
-    const script = createDemoScript();
-    const model = await startScriptedModel(script.options);
+    const { steps, look } = canonical.cast();
+    const model = await startScriptedModel({ steps, route: ({ system }) => roleOf(system) });
     undo.push(() => model.close());
     const isolated = await makeIsolatedPi({ baseUrl: model.baseUrl, models: ['m'] });
     undo.push(() => isolated.remove());
@@ -90,7 +89,7 @@ it.each(restarts)(
     await vi.waitFor(() => expect(isAlive(first.pid)).toBe(false), 10_000);
     expect(pids.map(isAlive)).toEqual([true, true]);
     // Planner answers while nobody is there to route it.
-    script.releasePlanner();
+    expect(look?.(store)).toBeUndefined();
 
     const second = await start(restart.second);
     undo.push(() => second.close(20_000));
@@ -101,10 +100,13 @@ it.each(restarts)(
       timeout: 40_000,
       interval: 50,
     });
-    await vi.waitFor(() => expect(countNotifications(piSessionDir)).toMatchObject([{ count: 1 }]), {
-      timeout: 20_000,
-      interval: 50,
-    });
+    await vi.waitFor(
+      () => expect(readTold(piSessionDir).notifications).toMatchObject([{ count: 1 }]),
+      {
+        timeout: 20_000,
+        interval: 50,
+      },
+    );
 
     expect(store.all('task')[0]?.states.map(({ state }) => state)).toEqual([
       'created',
@@ -115,7 +117,7 @@ it.each(restarts)(
     ]);
     await second.close(20_000);
     expect(pids.map(isAlive)).toEqual([false, false]);
-    expect(countNotifications(piSessionDir)).toMatchObject([{ status: 'completed', count: 1 }]);
+    expect(readTold(piSessionDir).notifications).toMatchObject([{ status: 'completed', count: 1 }]);
   },
   150_000,
 );
