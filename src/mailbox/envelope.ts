@@ -159,6 +159,9 @@ export type EnvelopeOf<K extends EnvelopeKind> = Extract<Envelope, { kind: K }>;
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
+/** Codes of notices that a child reads with its next turn, without being woken. */
+export const passiveNoticeCodes: ReadonlySet<string> = new Set(['request_withdrawn']);
+
 /** What a sender decides; session, broker, sender, order, hops and proof are added on publishing. */
 export type EnvelopeDraft = DistributiveOmit<
   Envelope,

@@ -1,10 +1,7 @@
 /** What the runtime itself tells a child: news about its questions, its mail, its task. */
 import { SHEPHERD_ID } from '../ids.ts';
-import type { EnvelopeOf } from '../mailbox/envelope.ts';
+import { passiveNoticeCodes, type EnvelopeOf } from '../mailbox/envelope.ts';
 import type { Frame } from './herd.ts';
-
-/** What a child reads with its next turn, without being woken. */
-export const passiveCodes: ReadonlySet<string> = new Set(['request_withdrawn']);
 
 /** Causes a notice into an agent's inbox; one that is not there to read it gets none. */
 export function tellChild(
@@ -15,8 +12,8 @@ export function tellChild(
   const { herd, nowMs } = frame;
   if (herd.agent(agentId)?.getSnapshot().hasTag('ready') !== true) return;
   const messageId = herd.ids.messageId(nowMs);
-  if (notice.code !== undefined && !passiveCodes.has(notice.code)) {
-    frame.draft.change('agent', agentId, { wakeId: messageId, isCalled: true });
+  if (notice.code !== undefined && !passiveNoticeCodes.has(notice.code)) {
+    frame.draft.change('agent', agentId, { callId: messageId });
   }
   frame.effect({
     type: 'publish',

@@ -354,6 +354,9 @@ function handOver(
     draft,
   });
   if (said.expectsReply || said.replyTo !== undefined) {
-    frame.draft.change('agent', targetId, { wakeId: said.messageId, isCalled: true });
+    frame.draft.change('agent', targetId, {
+      wakeId: said.messageId,
+      callId: said.messageId,
+    });
   }
 }

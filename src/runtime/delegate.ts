@@ -192,7 +192,7 @@ export function dispatchTask(
     attempts: [{ launch: agent.launch, startedAtMs: atMs }],
     evidenceAtStart: agent.evidence,
   });
-  draft.change('agent', agentId, { taskId, wakeId: messageId, isCalled: false });
+  draft.change('agent', agentId, { taskId, wakeId: messageId, callId: null });
   draft.put('message', {
     id: messageId,
     senderId: SHEPHERD_ID,

@@ -315,7 +315,7 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
     draft.change('task', taskId, { text: envelope.content });
   }
   // The agent first: its turn is over, so that no later one is stopped for the task's sake.
-  frame.send(actor, toAgentEvent(envelope, agent.isCalled));
+  frame.send(actor, toAgentEvent(envelope, agent.callId !== null));
   if (envelope.event !== 'provider_gave_up') return;
   const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
   const task = taskId === undefined ? undefined : herd.task(agent.id, taskId);
@@ -329,8 +329,8 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
 }
 
 function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'receipt'>): void {
-  if (agent.wakeId === envelope.forMessageId) {
-    frame.draft.change('agent', agent.id, { isCalled: false });
+  if (agent.callId === envelope.forMessageId) {
+    frame.draft.change('agent', agent.id, { callId: null });
   }
   const message = frame.draft.get('message', envelope.forMessageId);
   if (message === undefined || message.targetId !== agent.id) return;

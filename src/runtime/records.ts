@@ -47,10 +47,10 @@ export interface AgentRecord {
   readonly taskId?: string;
   /** Tasks that wait for this agent's slot, oldest first. */
   readonly queue: readonly string[];
-  /** The last envelope that wakes it: what counts when it does not say the cause of a message. */
+  /** The last message that wakes it: what counts when it does not say the cause of one of its own. */
   readonly wakeId?: string;
-  /** Its Pi session does not have that envelope yet. */
-  readonly isCalled: boolean;
+  /** An envelope that wakes it and that its Pi session does not have yet; `null` for none. */
+  readonly callId: string | null;
 }
 
 export interface TaskRecord {

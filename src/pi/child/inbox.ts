@@ -10,8 +10,7 @@
 import { ShepherdError, describeError } from '../../errors.ts';
 import { SHEPHERD_ID } from '../../ids.ts';
 import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
-import type { Envelope, EnvelopeOf } from '../../mailbox/envelope.ts';
-import { passiveCodes } from '../../runtime/child-notices.ts';
+import { passiveNoticeCodes, type Envelope, type EnvelopeOf } from '../../mailbox/envelope.ts';
 import type { Delivery, DeliveryItem } from '../delivery.ts';
 import { envelopeText, type ReadableEnvelope } from './envelope-text.ts';
 import { taskContent } from './task-content.ts';
@@ -139,7 +138,7 @@ export function createChildInbox(options: ChildInboxOptions): (envelope: Envelop
   }
 
   async function takeNotice(envelope: EnvelopeOf<'notice'>): Promise<void> {
-    if (passiveCodes.has(envelope.code ?? '')) await show(envelope, { wake: false });
+    if (passiveNoticeCodes.has(envelope.code ?? '')) await show(envelope, { wake: false });
     else await wake(envelope);
   }
 
