@@ -169,6 +169,7 @@ export function createFilesystemMailbox(options: FilesystemMailboxOptions): Mail
         }),
       );
     },
+    isBehind: () => [...opened].some(([key, { end }]) => !fenced.has(key) && end.outbox.isBehind),
     ack({ from, envelope }) {
       find(from)?.end.outbox.ack(envelope.messageId);
     },

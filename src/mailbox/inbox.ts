@@ -33,6 +33,8 @@ interface ClaimedFile {
   readonly envelope: Envelope;
   /** Epoch ms at which this reader took it. */
   readonly claimedAtMs: number;
+  /** It had been claimed before, and never acked: what it asks for may have been done. */
+  readonly isAgain: boolean;
 }
 
 /** A file that was quarantined. */
@@ -73,6 +75,8 @@ export interface InboxOptions extends InboxReports {
 export interface Inbox {
   /** Takes all there is, in order. Never throws for a file or the disk. */
   claim(): readonly ClaimedFile[];
+  /** Whether the last claim had to leave what may be mail, and waits for it. */
+  readonly isBehind: boolean;
   /**
    * Marks an envelope as handled. Idempotent, also for one that an earlier reader claimed.
    *
@@ -112,6 +116,7 @@ export function openInbox(box: Box, options: InboxOptions): Inbox {
   /** Failed calls that were reported and have not worked since. */
   const troubled = new Set<string>();
   let acks = 0;
+  let isBehind = false;
 
   const report = (call: string, error: MailboxError): void => {
     if (troubled.has(call)) return;
@@ -139,6 +144,14 @@ export function openInbox(box: Box, options: InboxOptions): Inbox {
     const sinceMs = unreadSinceMs.get(path) ?? now();
     unreadSinceMs.set(path, sinceMs);
     return now() - sinceMs;
+  };
+
+  /** A directory that cannot be listed is waited for no longer than a file that cannot be read. */
+  const listSoon = (dir: string): string[] | undefined => {
+    const names = list(dir);
+    if (names !== undefined) unreadSinceMs.delete(dir);
+    else if (waitedMs(dir) >= holdMs) isBehind = false;
+    return names;
   };
 
   const quarantine = (path: string, name: string, { code, reason }: Refusal): void => {
@@ -186,7 +199,7 @@ export function openInbox(box: Box, options: InboxOptions): Inbox {
           const moved = attempt('claim', path, () => moveFile(fs, path, join(box.cur, name)));
           if (moved !== true) return moved === undefined ? 'hold' : 'none';
         }
-        return { envelope: file.envelope, claimedAtMs: now() };
+        return { envelope: file.envelope, claimedAtMs: now(), isAgain: dir === box.cur };
       }
     }
   };
@@ -211,13 +224,19 @@ export function openInbox(box: Box, options: InboxOptions): Inbox {
   });
   attempt('prune', box.done, () => prune(doneKeptMs));
   return {
+    get isBehind() {
+      return isBehind;
+    },
     claim() {
-      line ??= list(box.cur);
+      isBehind = true;
+      line ??= listSoon(box.cur);
       if (line === undefined) return [];
       const claimed: ClaimedFile[] = [];
       const { left, held } = takeAll(box.cur, line, claimed);
       line = left;
-      if (!held) takeAll(box.new, list(box.new) ?? [], claimed);
+      if (held) return claimed;
+      const names = listSoon(box.new);
+      if (names !== undefined) isBehind = takeAll(box.new, names, claimed).held;
       return claimed;
     },
     ack(messageId) {

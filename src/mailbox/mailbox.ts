@@ -37,6 +37,8 @@ export interface Claimed {
   readonly envelope: Envelope;
   /** Epoch ms at which this process took it; deadlines are decided by `createdAt`. */
   readonly claimedAtMs: number;
+  /** It had been taken before, and never acked: what it asks for may have been done. */
+  readonly isAgain: boolean;
 }
 
 /** Names a claimed envelope, also one that an earlier process claimed. */
@@ -85,6 +87,11 @@ export interface Mailbox {
    * Never throws for bad files or the disk; those are reported.
    */
   take(options?: { readonly all?: boolean }): readonly Claimed[];
+  /**
+   * Whether the last `take` of some outbox had to leave what may be mail, for a few seconds at most:
+   * nothing that depends on what was sent in time should be decided.
+   */
+  isBehind(): boolean;
   /**
    * Marks as handled, once its effect is durable. Idempotent; ignored when not open.
    *

@@ -143,11 +143,13 @@ function checkReply(frame: Frame, said: Utterance, targetId: string): RequestRec
       { data: { requestId: request.id, taskId: request.taskId } },
     );
   }
-  if (request.state !== 'open') {
+  // By the sender's own time, also while the deadline waits for mail of others.
+  const isTooLate = Math.min(said.createdAtMs, frame.nowMs) > request.deadlineAtMs;
+  if (request.state !== 'open' || isTooLate) {
     keepLateReply(frame, said, request);
     throw new TaskError(
       'request_settled',
-      `${request.id} is ${request.state} already; your reply came too late and changed nothing.`,
+      `${request.id} is ${isTooLate ? 'expired' : request.state} already; your reply came too late and changed nothing.`,
       { data: { requestId: request.id, state: request.state } },
     );
   }

@@ -3,9 +3,10 @@
  *
  * EF1. In order for each target, one at a time; a failing one holds those behind it.
  * EF2. An effect stays in the store until a step has confirmed it: a crash repeats it.
- * EF3. One that was refused because the session ended stays, for whoever opens it next.
- * EF4. An outcome that could not be kept (the disk) is kept later; nothing is done twice for it.
- * EF5. Repeating is harmless: a launch is found again by its id, an envelope by its message id, a
+ * EF3. What nobody waits for is tried until it can be done; a caller hears of the failure soon.
+ * EF4. One that was refused because the session ended stays, for whoever opens it next.
+ * EF5. An outcome that could not be kept (the disk) is kept later; nothing is done twice for it.
+ * EF6. Repeating is harmless: a launch is found again by its id, an envelope by its message id, a
  *      notice by its own.
  */
 import { ShepherdError } from '../errors.ts';
@@ -17,6 +18,8 @@ export interface EffectPorts {
   readonly perform: (effect: Effect) => EffectOutcome | Promise<EffectOutcome>;
   /** Records the outcome in a step of its own; false when it could not be kept, and is tried again. */
   readonly confirm: (effect: Effect, outcome: EffectOutcome) => boolean;
+  /** Whether a caller waits for it. */
+  readonly isAwaited: (effect: Effect) => boolean;
   readonly retryAfterMs?: number;
 }
 
@@ -55,8 +58,10 @@ function isPostponed(outcome: EffectOutcome): boolean {
   return !outcome.ok && ShepherdError.is(outcome.error) && outcome.error.code === 'session_closed';
 }
 
-/** How often a failing publish is tried before its failure is the outcome. */
+/** How often a failing publish is tried before its failure is the outcome for who waits for it. */
 const maxTries = 3;
+/** The longest pause between two tries. */
+const maxPauseMs = 5_000;
 
 /** Creates the queue; it does nothing by itself until effects are added. */
 export function createEffectQueue(ports: EffectPorts): EffectQueue {
@@ -123,9 +128,11 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
         return;
       }
       failures += 1;
-      if (!outcome.ok && failures < maxTries && isRetryable(outcome.error)) {
+      const mayTry = failures < maxTries || !ports.isAwaited(effect);
+      if (!outcome.ok && mayTry && isRetryable(outcome.error)) {
         const again = failures;
-        setTimeout(() => run(target, lane, again), retryAfterMs);
+        const pauseMs = Math.min(maxPauseMs, retryAfterMs * 2 ** Math.max(0, failures - maxTries));
+        setTimeout(() => run(target, lane, again), pauseMs).unref();
         return;
       }
       failures = 0;

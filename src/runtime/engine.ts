@@ -14,7 +14,7 @@ import type { IdMaker } from '../ids.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
 import { createChangeFeed } from './changes.ts';
-import { createActorClock, driveClock } from './clock.ts';
+import { createActorClock, driveClock, type DueTimer } from './clock.ts';
 import { createEffectQueue } from './effects.ts';
 import { containCrash, handleEnvelope, handleLateEnvelope, refuseCrashed } from './envelopes.ts';
 import { applyFact } from './facts.ts';
@@ -77,6 +77,20 @@ export interface Engine {
   stop(): void;
 }
 
+/** What the step after a crash is to know and to do. */
+interface CrashHandling {
+  /** A timer crashed again: it would for ever, so what it belongs to has to end. */
+  readonly isTimer?: boolean;
+  /** Tells whoever caused the input. */
+  readonly answer?: (frame: Frame) => void;
+}
+
+const isDiskError = (error: unknown): boolean =>
+  ShepherdError.is(error) && error.code === 'disk_error';
+
+/** Timers that may crash one after the other before the rest has to wait for the next look. */
+const maxCrashesInARow = 16;
+
 /** Steps between two looks at what can be forgotten. */
 const forgetEvery = 5_000;
 
@@ -88,6 +102,7 @@ export function createEngine(options: EngineOptions): Engine {
   const outcomes = new Map<string, (outcome: EffectOutcome) => void>();
   let stopped = false;
   let stepsSinceForgetting = 0;
+  let crashesInARow = 0;
 
   const incarnation = (agentId: string) => {
     const launch = store.get('agent', agentId)?.launch;
@@ -119,6 +134,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   const effects = createEffectQueue({
+    isAwaited: (effect) => outcomes.has(effect.id),
     perform: (effect) => (effect.type === 'retire' ? retire(effect) : options.perform(effect)),
     confirm(effect, outcome) {
       const result = attempt(`effect ${effect.type}`, (frame) =>
@@ -161,7 +177,7 @@ export function createEngine(options: EngineOptions): Engine {
     onEnvelope: handleMail,
     onExit: ({ agentId, exit }) =>
       attempt('host exited', (frame) => handleExit(frame, agentId, exit)) !== 'unkept',
-    onTimer: (due) => attempt('timer', (frame) => frame.fire(due)) !== 'unkept',
+    onTimer: fireTimer,
   });
   const driver = driveClock({ clock, wall, onDue: () => pump.run() });
 
@@ -171,19 +187,47 @@ export function createEngine(options: EngineOptions): Engine {
     return { answer, caused, finish: () => finish(caused, draft) };
   }
 
+  /** One that crashes fires once more, on what was kept; then it ends, or is left for later. */
+  function fireTimer(due: DueTimer): boolean {
+    const result = attempt('timer', (frame) => frame.fire(due), { isTimer: crashesInARow > 0 });
+    crashesInARow = result === 'contained' ? crashesInARow + 1 : 0;
+    return result !== 'unkept' && crashesInARow < maxCrashesInARow;
+  }
+
   /** What follows the commits of a running batch; begun once it is kept. */
   let batched: (() => void)[] | undefined;
+  /** What follows committed steps, in their order: also of those that a listener has caused. */
+  const committed: { readonly caused: readonly Effect[]; readonly draft: Draft }[] = [];
+  let isFollowing = false;
 
   function finish(caused: readonly Effect[], draft: Draft): void {
     if (batched !== undefined) {
       batched.push(() => finish(caused, draft));
       return;
     }
-    feed.emit(draft);
-    if (!stopped) effects.add(caused);
-    feed.recheck();
-    stepsSinceForgetting += 1;
+    committed.push({ caused, draft });
+    if (isFollowing) return;
+    isFollowing = true;
+    try {
+      for (let next = committed.shift(); next !== undefined; next = committed.shift()) {
+        feed.emit(next.draft);
+        if (!stopped) effects.add(next.caused);
+        feed.recheck();
+        stepsSinceForgetting += 1;
+      }
+    } finally {
+      isFollowing = false;
+    }
     if (stepsSinceForgetting >= forgetEvery) forget();
+  }
+
+  /** A turn that was to be stopped before a crash is not the one that runs now. */
+  function dropInterrupts(): void {
+    const stale = store.all('effect').filter(({ type }) => type === 'interrupt');
+    if (stale.length === 0) return;
+    attempt('interrupts dropped', ({ draft }) => {
+      for (const { id } of stale) draft.remove('effect', id);
+    });
   }
 
   /** Keeps the session bounded: at its opening, and now and then. */
@@ -208,27 +252,37 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /** Runs a step that nobody can be told about: a crash is contained, a full disk is left. */
-  function attempt(input: string, work: (frame: Frame) => void): 'done' | 'contained' | 'unkept' {
+  function attempt(
+    input: string,
+    work: (frame: Frame) => void,
+    onCrash: CrashHandling = {},
+  ): 'done' | 'contained' | 'unkept' {
     try {
       step(input, work).finish();
       return 'done';
     } catch (error) {
-      if (ShepherdError.is(error) && error.code === 'disk_error') return 'unkept';
-      return contain(error);
+      if (isDiskError(error)) return 'unkept';
+      return contain(error, onCrash);
     }
   }
 
-  function contain(error: unknown): 'contained' | 'unkept' {
+  /** One step: what crashed is made up for, and whoever asked for it is answered. */
+  function contain(error: unknown, onCrash: CrashHandling = {}): 'contained' | 'unkept' {
+    const { isTimer = false, answer } = onCrash;
     const data = ShepherdError.is(error) ? error.data : {};
     const actorId = typeof data['actorId'] === 'string' ? data['actorId'] : 'session';
     try {
-      step('crash', (frame) => containCrash(frame, actorId, error)).finish();
+      step('crash', (frame) => {
+        containCrash(frame, { actorId, error, isTimer });
+        answer?.(frame);
+      }).finish();
       return 'contained';
     } catch (second) {
-      if (ShepherdError.is(second) && second.code === 'disk_error') return 'unkept';
-      // Even containing it failed: what was rolled back stays so, and the rest lives on.
-      return 'contained';
+      if (isDiskError(second)) return 'unkept';
     }
+    // Even containing it failed: what was rolled back stays so, and the rest lives on.
+    if (answer === undefined) return 'contained';
+    return attempt('crash refused', answer) === 'unkept' ? 'unkept' : 'contained';
   }
 
   /** A command's refusal goes to its caller; a crash is contained first. */
@@ -245,24 +299,25 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
-  function handleMail({ from, envelope }: Claimed): boolean {
+  function handleMail({ from, envelope, isAgain }: Claimed): boolean {
     if (envelope.kind === 'heartbeat') return true;
     const agent = store.get('agent', from.agentId);
     if (agent === undefined) return true;
     const isHeard = herd.agent(agent.id) !== undefined && agent.launch === from.launch;
-    const result = attempt(`envelope ${envelope.kind}`, (frame) => {
-      frame.move({
-        messageId: envelope.messageId,
-        kind: envelope.kind,
-        from: agent.id,
-        to: envelope.targetId,
-      });
-      if (isHeard) handleEnvelope(frame, agent, envelope);
-      else handleLateEnvelope(frame, agent, envelope);
-    });
-    if (result === 'contained') {
-      attempt('envelope refused', (frame) => refuseCrashed(frame, agent, envelope));
-    }
+    const result = attempt(
+      `envelope ${envelope.kind}`,
+      (frame) => {
+        frame.move({
+          messageId: envelope.messageId,
+          kind: envelope.kind,
+          from: agent.id,
+          to: envelope.targetId,
+        });
+        if (isHeard) handleEnvelope(frame, agent, { envelope, isAgain });
+        else handleLateEnvelope(frame, agent, envelope);
+      },
+      { answer: (frame) => refuseCrashed(frame, agent, envelope) },
+    );
     return result !== 'unkept';
   }
 
@@ -320,6 +375,7 @@ export function createEngine(options: EngineOptions): Engine {
         const unknown = { code: null, signal: null, atMs: wall(), output: '' };
         pump.addExit({ agentId: agent.id, exit: exit ?? unknown });
       }
+      dropInterrupts();
       effects.add(store.all('effect'));
       forget();
       pump.open();

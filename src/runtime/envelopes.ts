@@ -19,37 +19,61 @@ import { activeTaskId, keepLate, routeUtterance, type Utterance } from './conver
 import type { Frame } from './herd.ts';
 import { refuseTooManyCharacters } from './limits.ts';
 import type { AgentRecord, SeenRecord, TaskRecord, VerdictBody } from './records.ts';
-import { sendPassiveNotice } from './notices.ts';
+import { sendPassiveNotice, sendUnwatchedOutcome } from './notices.ts';
 import { advanceReceipt, failMessage } from './receipts.ts';
 import { rosterFor } from './roster.ts';
 import { nameOf } from './router.ts';
 
-/** Handles one envelope that `agent`'s current incarnation has proven to be its own. */
-export function handleEnvelope(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
+/**
+ * Handles one envelope that `agent`'s current incarnation has proven to be its own.
+ *
+ * @param mail `isAgain`: it was taken before and not acked; its verdict may be on its way.
+ */
+export function handleEnvelope(
+  frame: Frame,
+  agent: AgentRecord,
+  mail: { readonly envelope: Envelope; readonly isAgain: boolean },
+): void {
   const { draft } = frame;
+  const { envelope, isAgain } = mail;
   const seen = draft.get('seen', envelope.messageId);
   const hash = contentHash(envelope);
   if (seen !== undefined) {
-    const verdict =
-      seen.hash === hash
-        ? withReceipt(frame, seen)
-        : refusal(
-            new MailboxError(
-              'duplicate_conflict',
-              `${envelope.messageId} was used for another envelope; nothing changed.`,
-            ),
-          );
-    if (verdict !== undefined) sendVerdict(frame, agent, envelope, verdict);
+    if (seen.hash !== hash) {
+      const conflict = `${envelope.messageId} was used for another envelope; nothing changed.`;
+      sendVerdict(
+        frame,
+        agent,
+        envelope,
+        refusal(new MailboxError('duplicate_conflict', conflict)),
+      );
+      return;
+    }
+    const verdict = isAgain ? seen.verdict : withReceipt(frame, seen);
+    // After a crash the same envelope once more: what lies in the inbox already is not doubled.
+    const verdictId = isAgain ? seen.verdictId : undefined;
+    if (verdict !== undefined) sendVerdict(frame, agent, envelope, verdict, verdictId);
     return;
   }
   proveStarted(frame, agent, envelope);
   const verdict = act(frame, agent, envelope);
-  draft.put('seen', {
-    id: envelope.messageId,
-    hash,
-    ...(verdict === undefined ? {} : { verdict }),
-  });
-  if (verdict !== undefined) sendVerdict(frame, agent, envelope, verdict);
+  keepVerdict(frame, agent, envelope, verdict);
+}
+
+/** Remembers an envelope, and answers it where it is to be answered. */
+function keepVerdict(
+  frame: Frame,
+  agent: AgentRecord,
+  envelope: Envelope,
+  verdict: VerdictBody | undefined,
+): void {
+  const seen = { id: envelope.messageId, hash: contentHash(envelope) };
+  frame.draft.put(
+    'seen',
+    verdict === undefined
+      ? seen
+      : { ...seen, verdict, verdictId: sendVerdict(frame, agent, envelope, verdict) },
+  );
 }
 
 /** Asked again, a sender also learns how far its message has come. */
@@ -142,16 +166,18 @@ export function reportBadMail(
   sendVerdict(frame, agent, { messageId: bad.messageId }, refusal(error));
 }
 
+/** Returns the id of the envelope that carries the verdict. */
 function sendVerdict(
   frame: Frame,
   agent: AgentRecord,
   envelope: Pick<Envelope, 'messageId'>,
   verdict: VerdictBody,
-): void {
+  messageId = frame.herd.ids.messageId(frame.nowMs),
+): string {
   frame.effect({
     type: 'publish',
     agentId: agent.id,
-    messageId: frame.herd.ids.messageId(frame.nowMs),
+    messageId,
     senderId: SHEPHERD_ID,
     createdAtMs: frame.nowMs,
     hops: 0,
@@ -162,6 +188,7 @@ function sendVerdict(
       ...verdict,
     },
   });
+  return messageId;
 }
 
 function speak(
@@ -357,26 +384,50 @@ export function handleLateEnvelope(frame: Frame, agent: AgentRecord, envelope: E
 
 /** Answers an envelope whose handling failed and was rolled back; it is not tried again (EN2). */
 export function refuseCrashed(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
-  const { kind, messageId } = envelope;
+  const { kind } = envelope;
+  const isAnswered =
+    kind === 'message' || kind === 'reply' || kind === 'task_done' || kind === 'roster';
   const error = new TaskError('internal_error', 'Handling it failed; it changed nothing.');
-  const verdict = refusal(error);
-  frame.draft.put('seen', { id: messageId, hash: contentHash(envelope), verdict });
-  if (kind === 'message' || kind === 'reply' || kind === 'task_done' || kind === 'roster') {
-    sendVerdict(frame, agent, envelope, verdict);
-  }
+  keepVerdict(frame, agent, envelope, isAnswered ? refusal(error) : undefined);
 }
 
 /** The step that follows a chart's crash: what the actor owned fails, the rest lives on. */
-export function containCrash(frame: Frame, actorId: string, error: unknown): void {
+export function containCrash(
+  frame: Frame,
+  crash: { readonly actorId: string; readonly error: unknown; readonly isTimer: boolean },
+): void {
   const { herd, draft, nowMs } = frame;
-  const reason = describeError(error);
+  const { actorId, isTimer } = crash;
+  const reason = describeError(crash.error);
   sendPassiveNotice(frame, `An actor failed and was rolled back (${actorId}): ${reason}`, {
     actorId,
     code: 'internal_error',
   });
   const agent = herd.agent(actorId);
-  if (agent === undefined) return;
+  if (agent === undefined) {
+    if (isTimer) endCrashed(frame, actorId);
+    return;
+  }
   const { taskId } = agent.getSnapshot().context;
-  if (taskId !== null) draft.change('task', taskId, { error: reason });
-  frame.send(agent, { type: 'actor.crashed', atMs: nowMs });
+  if (taskId !== null) {
+    draft.change('task', taskId, { error: reason });
+    frame.send(agent, { type: 'actor.crashed', atMs: nowMs });
+  } else if (isTimer) {
+    frame.send(agent, { type: 'agent.close', atMs: nowMs });
+  }
+}
+
+/** A watcher or a question whose timer crashes would crash again: it ends, and what it owes is told. */
+function endCrashed(frame: Frame, actorId: string): void {
+  const { herd, draft, nowMs } = frame;
+  const watcher = herd.watchers().find(({ id }) => id === actorId);
+  const isRequest = draft.get('request', actorId)?.state === 'open';
+  if (watcher === undefined && !isRequest) return;
+  if (isRequest) draft.change('request', actorId, { state: 'cancelled', settledAtMs: nowMs });
+  const tasks = watcher?.getSnapshot().context.settled ?? [];
+  for (const id of tasks) {
+    const result = draft.get('task', id)?.result;
+    if (result !== undefined) sendUnwatchedOutcome(frame, result);
+  }
+  herd.reap(actorId);
 }

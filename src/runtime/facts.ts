@@ -155,7 +155,8 @@ function recordAgentState(frame: Frame, agentId: string, state: AgentState): voi
 
 /**
  * Tells the child that its task is over. The child stops the turn that still works on it, and only
- * that: a turn spent on somebody's question goes on. One that does not let go in time is bailed.
+ * that: a turn spent on somebody's question goes on. One that does not let go in time is bailed; its
+ * time begins when it has been told (`outcomes.ts`).
  */
 function releaseTask(frame: Frame, agentId: string, taskId: string): void {
   const { herd, draft, nowMs } = frame;
@@ -164,9 +165,6 @@ function releaseTask(frame: Frame, agentId: string, taskId: string): void {
   if (actor === undefined || result === undefined) return;
   const agent = actor.getSnapshot();
   if (!agent.hasTag('ready') && !agent.matches({ process: 'starting' })) return;
-  if (agent.matches({ slot: 'draining' })) {
-    frame.send(actor, { type: 'release.told', atMs: nowMs });
-  }
   frame.effect({
     type: 'publish',
     agentId,

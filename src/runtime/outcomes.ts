@@ -109,6 +109,8 @@ function confirmPublish(
   const task = body.kind === 'task' ? frame.herd.task(agentId, body.taskId) : undefined;
   if (outcome.ok) {
     if (task !== undefined) frame.send(task, { type: 'task.started', atMs });
+    const agent = body.kind === 'task_closed' ? frame.herd.agent(agentId) : undefined;
+    if (agent !== undefined) frame.send(agent, { type: 'release.told', atMs });
     return;
   }
   failMessage(frame, messageId, describeError(outcome.error), { type: 'publish.failed', atMs });

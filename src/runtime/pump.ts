@@ -2,7 +2,7 @@
  * Moves what comes in, mail and due timers, into steps, in the order of their instants.
  *
  * P1. An envelope beats a deadline if and only if its `createdAt` is not after the instant: before a
- *     timer fires, every outbox is read, and earlier mail is handled first.
+ *     timer fires, every outbox is read to its end, and earlier mail is handled first.
  * P2. Mail is acked only after its step is committed; what could not be kept comes again, in order.
  * P3. One poison input is contained and acked; the rest flows.
  */
@@ -82,21 +82,38 @@ export function createPump(ports: PumpPorts): Pump {
     const inOrder = (clock.nextDueAtMs() ?? Infinity) <= timersUntilMs || exits.length > 0;
     const claimed = mailbox.take({ all: inOrder || readAll });
     readAll = false;
-    if (inOrder) handleInOrder(claimed, timersUntilMs);
-    else handleTogether(claimed);
+    if (!inOrder) handleTogether(claimed);
+    else if (mailbox.isBehind()) handleBefore(claimed, clock.nextDueAtMs() ?? Infinity);
+    else handleInOrder(claimed, timersUntilMs);
+  }
+
+  /** Mail that is earlier than what is due; the rest, timers and exits wait for unread outboxes. */
+  function handleBefore(claimed: readonly Claimed[], dueAtMs: number): void {
+    const late = claimed.findIndex((mail) => sentAtMs(mail) > dueAtMs);
+    const inTime = late < 0 ? claimed : claimed.slice(0, late);
+    let isKept = true;
+    for (const mail of inTime) {
+      isKept &&= handle(mail);
+      if (isKept) ack(mail);
+      else mailbox.retry(mail);
+    }
+    for (const mail of claimed.slice(inTime.length)) mailbox.retry(mail);
+  }
+
+  /** A sender's clock that runs ahead does not make its mail late. */
+  function sentAtMs({ envelope }: Claimed): number {
+    return Math.min(envelope.createdAt, wall());
   }
 
   /** Mail, exits and timers in the order of their instants, each with a commit of its own (P1). */
   function handleInOrder(claimed: readonly Claimed[], timersUntilMs: number): void {
-    const nowMs = wall();
     const ended = exits.toSorted((a, b) => a.exit.atMs - b.exit.atMs);
     exits = [];
     let isKept = true;
     for (const mail of claimed) {
-      // A sender's clock that runs ahead does not make its mail late.
-      const sentAtMs = Math.min(mail.envelope.createdAt, nowMs);
-      while (ended[0] !== undefined && ended[0].exit.atMs < sentAtMs) isKept = end(ended, isKept);
-      if (isKept) isKept = fireUntil(sentAtMs - 1) && handle(mail);
+      const atMs = sentAtMs(mail);
+      while (ended[0] !== undefined && ended[0].exit.atMs < atMs) isKept = end(ended, isKept);
+      if (isKept) isKept = fireUntil(atMs - 1) && handle(mail);
       if (isKept) ack(mail);
       else mailbox.retry(mail);
     }
@@ -113,20 +130,47 @@ export function createPump(ports: PumpPorts): Pump {
     return isDone;
   }
 
-  /** A burst shares commits; what a lost one had comes again, in order (P2). */
+  /**
+   * A burst shares commits; what a lost one had comes again, in order (P2). What a timer overtakes,
+   * one that the burst itself has armed too, is left to a round in order (P1).
+   */
   function handleTogether(claimed: readonly Claimed[]): void {
-    for (let at = 0; at < claimed.length; at += maxBatch) {
-      const mails = claimed.slice(at, at + maxBatch);
-      const isKept =
-        mails.length === 1
-          ? mails.every(handle)
-          : isKeptBy(() => ports.batch(() => mails.every(handle)));
-      if (!isKept) {
-        for (const mail of claimed.slice(at)) mailbox.retry(mail);
-        return;
-      }
-      for (const mail of mails) ack(mail);
+    let at = 0;
+    while (at < claimed.length) {
+      const handled = handleBatch(claimed.slice(at, at + maxBatch));
+      for (const mail of claimed.slice(at, at + handled)) ack(mail);
+      at += handled;
+      if (handled > 0 && !isOvertaken(claimed[at])) continue;
+      for (const mail of claimed.slice(at)) mailbox.retry(mail);
+      again ||= isOvertaken(claimed[at]);
+      return;
     }
+  }
+
+  /** How many of these, from the first on, were handled and kept. */
+  function handleBatch(mails: readonly Claimed[]): number {
+    let handled = 0;
+    const isKept = (mail: Claimed): boolean => {
+      if (!handle(mail)) return false;
+      handled += 1;
+      return true;
+    };
+    const [only] = mails;
+    if (only !== undefined && mails.length === 1) return isKept(only) ? 1 : 0;
+    const areKept = isKeptBy(() =>
+      ports.batch(() => {
+        for (const mail of mails) {
+          if (isOvertaken(mail)) return true;
+          if (!isKept(mail)) return false;
+        }
+        return true;
+      }),
+    );
+    return areKept ? handled : 0;
+  }
+
+  function isOvertaken(mail: Claimed | undefined): boolean {
+    return mail !== undefined && (clock.nextDueAtMs() ?? Infinity) < sentAtMs(mail);
   }
 
   function run(untilMs: () => number): void {

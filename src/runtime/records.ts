@@ -143,6 +143,8 @@ export interface SeenRecord {
   readonly id: string;
   readonly hash: string;
   readonly verdict?: VerdictBody;
+  /** The envelope that carried the verdict. */
+  readonly verdictId?: string;
 }
 
 export interface VerdictBody {

@@ -71,6 +71,36 @@ describe('claim', () => {
     expect(claimIds(reopen())).toEqual([]);
   });
 
+  it('says that it is behind while a directory cannot be listed, for ten seconds at most', () => {
+    const disk = failOn('readdirSync', 'EMFILE');
+    const { reader, pass } = openBox({ fs: disk.fs });
+
+    reader.claim();
+    expect(reader.isBehind).toBe(true);
+    pass(10_000);
+    reader.claim();
+    expect(reader.isBehind).toBe(false);
+  });
+
+  it('says that it is behind while text may be incomplete, for two seconds at most', () => {
+    const { box, reader, pass } = openBox();
+    writeFileSync(join(box.new, fileNameOf(ids.messageId(Date.now()))), '{"v":1');
+
+    reader.claim();
+    expect(reader.isBehind).toBe(true);
+    pass(2_000);
+    reader.claim();
+    expect(reader.isBehind).toBe(false);
+  });
+
+  it('says whether an envelope was taken before', () => {
+    const { box, reader, reopen } = openBox();
+    publish(box);
+
+    expect(reader.claim()).toMatchObject([{ isAgain: false }]);
+    expect(reopen().claim()).toMatchObject([{ isAgain: true }]);
+  });
+
   it('leaves dot files alone: they are not mail', () => {
     const { box, reader, bad } = openBox();
     writeFileSync(join(box.new, '.nfs0001'), '');

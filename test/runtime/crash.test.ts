@@ -171,6 +171,22 @@ describe('a chart that throws', () => {
     );
   });
 
+  it('of a watcher on its timer costs nothing: it fires once more on what was kept', async () => {
+    const { herd, one, taskId, spoil } = await openWatched();
+    const { watcherId } = herd.shepherd.watch(taskId);
+    await one.done('completed');
+    spoil(watcherId, 'settled');
+
+    herd.advance(25);
+
+    await eventually(() =>
+      expect(textsOf(herd, 'shepherd.task.completion')).toEqual([
+        expect.stringContaining('scout: one completed'),
+      ]),
+    );
+    expect(textsOf(herd, 'shepherd.notice')).toEqual([expect.stringContaining('bad grass')]);
+  });
+
   it('is forgotten by the next process: nothing of it was kept', async () => {
     const { herd, one, two, taskId, other, spoil } = await openWatched();
     spoil(taskId, 'staleAfterMs');

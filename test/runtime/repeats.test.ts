@@ -1,3 +1,5 @@
+import { readdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { SHEPHERD_ID } from '../../src/ids.ts';
 import type { UnsealedEnvelope } from '../../src/mailbox/capability.ts';
@@ -21,6 +23,22 @@ describe('an envelope that comes again', () => {
     expect(stateOf(herd)).toEqual(before);
     expect(herd.shepherd.task(taskId).state).toBe('running');
     expect(mailOf(two)).toEqual(['Which gate?']);
+  });
+
+  it('since it was not acked before a crash is not answered twice', async () => {
+    const { herd, one, two } = await openWait();
+    const { messageId, code } = await one.done('completed');
+    expect(code).toBe('completion_refused');
+    const box = join(one.identity.boxesDir, 'outbox');
+    renameSync(join(box, 'done', `${messageId}.json`), join(box, 'cur', `${messageId}.json`));
+    herd.abandon();
+
+    const reopened = await herd.reopen();
+    await eventually(() => expect(readdirSync(join(box, 'cur'))).toEqual([]));
+    await one.say(two.id, 'Still here.');
+
+    expect(one.received.filter(({ kind }) => kind === 'verdict')).toEqual([]);
+    expect(reopened.notices).toEqual([]);
   });
 
   it('is refused again when it was refused', async () => {

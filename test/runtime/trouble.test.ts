@@ -405,6 +405,23 @@ describe('a listener', () => {
     expect(child.received.map(({ kind }) => kind)).toEqual(['task', 'message']);
   });
 
+  it('that calls the Shepherd has what it says follow what it was told of, in the inbox too', async () => {
+    const herd = await openHerd();
+    const one = await herd.hatch('one');
+    const said: Promise<unknown>[] = [];
+    herd.shepherd.on((change) => {
+      if (change.type !== 'task' || change.task.state !== 'created' || said.length > 0) return;
+      said.push(herd.shepherd.message({ target: one.id, message: 'Hurry.' }));
+    });
+
+    const taskId = await herd.delegate(one);
+    await Promise.all(said);
+
+    const task = await one.receives('task', (envelope) => envelope.taskId === taskId);
+    const message = await one.receives('message');
+    expect(message.seq).toBeGreaterThan(task.seq);
+  });
+
   it('hears of every change in the order of the commits, also of those it causes', async () => {
     const herd = await openHerd();
     const child = await herd.hatch('one');
