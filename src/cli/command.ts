@@ -21,6 +21,8 @@ export interface Command {
   /** One line for `sheepfold help`. */
   readonly summary: string;
   readonly options: ParseArgsOptionsConfig;
+  /** Further lines for its `--help`. */
+  readonly details?: readonly string[];
   /** How its words are written in the usage, `<what> [id]`. Default: it takes none. */
   readonly positionals?: string;
   /** Returns the exit code. */

@@ -2,18 +2,23 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { playCanonicalFlow, type CanonicalFlow } from '../../src/cli/demo/canonical-flow.ts';
+import { playScenario, type Performance } from '../../src/cli/demo/play.ts';
 import { demoReportSchema } from '../../src/cli/demo/report.ts';
+import { canonical } from '../../src/cli/demo/scenarios/canonical.ts';
 import type { StoryLine } from '../../src/cli/demo/story.ts';
 
 describe('scout asks planner, three real Pi processes', () => {
   const lines: StoryLine[] = [];
   let root: string;
-  let flow: CanonicalFlow;
+  let flow: Performance;
 
   beforeAll(async () => {
     root = await mkdtemp(join(tmpdir(), 'sheepfold-flow-'));
-    flow = await playCanonicalFlow({ root, tell: (line) => lines.push(line), limitMs: 100_000 });
+    flow = await playScenario(canonical, {
+      root,
+      tell: (line) => lines.push(line),
+      limitMs: 100_000,
+    });
   }, 120_000);
   afterAll(() => rm(root, { recursive: true }));
 

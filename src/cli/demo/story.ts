@@ -6,9 +6,11 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { SHEPHERD_ID } from '../../ids.ts';
-import { nameOf } from '../../runtime/router.ts';
+import type { RequestRecord } from '../../runtime/records.ts';
+import { excerpt, nameOf } from '../../runtime/router.ts';
 import { openSessionStore } from '../../runtime/session-store.ts';
-import type { Store } from '../../runtime/store.ts';
+import type { JournalRow, Store } from '../../runtime/store.ts';
+import { readRefusals } from './conversation.ts';
 
 /** One thing that happened, for people; `atMs` is epoch ms. */
 export interface StoryLine {
@@ -56,9 +58,14 @@ export function followStory(stateDir: string): Story {
     return [line];
   }
 
-  function agentLines(session: Store): StoryLine[] {
+  /** What the journal has since the last call. */
+  function newRows(session: Store): readonly JournalRow[] {
     const rows = session.journal({ after: lastRow, limit: 1_000 });
     lastRow = rows.at(-1)?.seq ?? lastRow;
+    return rows;
+  }
+
+  function agentLines(session: Store, rows: readonly JournalRow[]): StoryLine[] {
     return rows.flatMap((row) =>
       row.actors.flatMap((actor) => {
         const state = processState(actor.value);
@@ -74,17 +81,27 @@ export function followStory(stateDir: string): Story {
   function taskLines(session: Store): StoryLine[] {
     return session.all('task').flatMap((task) => {
       const who = nameOf(session, task.agentId);
-      return task.states.flatMap(({ state, atMs }, index) =>
+      const { summary, error } = task.result ?? {};
+      const end = summary ?? error;
+      const late = task.lateEvents.flatMap(({ kind, fromId, atMs, text }, index) =>
+        once(`${task.id}/late/${index}`, {
+          atMs,
+          who,
+          what: `task has settled: ${kind} of ${nameOf(session, fromId)} is kept as late: “${text}”`,
+        }),
+      );
+      const changes = task.states.flatMap(({ state, atMs }, index) =>
         once(`${task.id}/${index}`, {
           atMs,
           who,
           what:
             index === 0
               ? `is given a task by the Shepherd: “${task.description}”`
-              : `task is ${state}${state === task.state && task.result?.summary !== undefined ? `: “${task.result.summary}”` : ''}`,
+              : `task is ${state}${state === task.state && end !== undefined ? `: “${end}”` : ''}`,
           state,
         }),
       );
+      return [...changes, ...late];
     });
   }
 
@@ -101,22 +118,46 @@ export function followStory(stateDir: string): Story {
       const settled = {
         atMs: request.settledAtMs ?? request.openedAtMs,
         who: recipient,
-        what: `${request.state === 'answered' ? 'answers' : request.state} ${asker}`,
+        what: settledTexts[request.state](asker),
       };
       return [...asked, ...once(`${request.id}/settled`, settled)];
     });
   }
 
-  function noticeLines(session: Store): StoryLine[] {
-    return session.all('notice').flatMap(({ notice, delivered }) =>
-      delivered && notice.kind === 'shepherd.task.completion'
-        ? once(notice.id, {
-            atMs: notice.atMs,
-            who: nameOf(session, SHEPHERD_ID),
-            what: 'is woken with the result',
-          })
-        : [],
+  /** What is neither a task nor a question nor the answer to one. */
+  function messageLines(session: Store): StoryLine[] {
+    return session.all('message').flatMap(({ id, kind, senderId, targetId, atMs, hops }) => {
+      const isAnswer = kind === 'reply' && hops === 0;
+      if (kind === 'task' || isAnswer || session.get('request', id) !== undefined) return [];
+      const row = hops > 1 ? ` (number ${hops} in a row)` : '';
+      const to = nameOf(session, targetId);
+      return once(id, { atMs, who: nameOf(session, senderId), what: `writes to ${to}${row}` });
+    });
+  }
+
+  function refusalLines(session: Store, rows: readonly JournalRow[]): StoryLine[] {
+    return readRefusals(session, rows).flatMap(({ messageId, fromId, atMs, code, message }) =>
+      once(`${messageId}/refused`, {
+        atMs,
+        who: nameOf(session, fromId),
+        what: `is refused: ${code}: ${message}`,
+        state: 'failed',
+      }),
     );
+  }
+
+  function noticeLines(session: Store): StoryLine[] {
+    return session.all('notice').flatMap(({ notice, delivered }) => {
+      const { id, kind, atMs, text } = notice;
+      const isMessage = kind === 'shepherd.message.incoming' || kind === 'shepherd.message.reply';
+      if (!delivered || isMessage) return [];
+      const [line = ''] = text.split('\n');
+      const what =
+        kind === 'shepherd.task.completion'
+          ? 'is woken with the result'
+          : `is told, and not woken: ${excerpt(line, 200)}`;
+      return once(id, { atMs, who: nameOf(session, SHEPHERD_ID), what });
+    });
   }
 
   return {
@@ -129,10 +170,13 @@ export function followStory(stateDir: string): Story {
     read() {
       const session = open();
       if (session === undefined) return [];
+      const rows = newRows(session);
       return [
-        ...agentLines(session),
+        ...agentLines(session, rows),
         ...taskLines(session),
         ...requestLines(session),
+        ...messageLines(session),
+        ...refusalLines(session, rows),
         ...noticeLines(session),
       ].toSorted((a, b) => a.atMs - b.atMs);
     },
@@ -142,6 +186,15 @@ export function followStory(stateDir: string): Story {
     },
   };
 }
+
+/** What became of a question, of its recipient. */
+const settledTexts: Readonly<Record<RequestRecord['state'], (asker: string) => string>> = {
+  open: (asker) => `is asked by ${asker}`,
+  answered: (asker) => `answers ${asker}`,
+  expired: (asker) => `has not answered ${asker} in time`,
+  recipient_gone: (asker) => `is gone (recipient_gone): ${asker} is told`,
+  cancelled: (asker) => `need not answer ${asker} any more: the question is cancelled`,
+};
 
 /** The state in the `process` region of an agent's value; undefined for other actors. */
 function processState(value: unknown): string | undefined {
