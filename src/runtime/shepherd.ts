@@ -178,6 +178,7 @@ export interface AgentStatus {
   readonly label: string;
   readonly state: AgentState;
   readonly model: string | null;
+  readonly createdAtMs: number;
   readonly task?: TaskStatus;
   /** Ids of the tasks that wait for this agent, in order. */
   readonly queue?: readonly string[];

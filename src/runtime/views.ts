@@ -77,6 +77,7 @@ export function viewAgent(reader: Reader, agent: AgentRecord, nowMs: number): Ag
     label: agent.label,
     state: agent.state,
     model: agent.model,
+    createdAtMs: agent.createdAtMs,
     ...(task === undefined || task.result !== undefined
       ? {}
       : { task: viewTask(reader, task, nowMs) }),

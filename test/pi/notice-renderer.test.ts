@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import type { MessageRenderer } from '@earendil-works/pi-coding-agent';
 import { visibleWidth } from '@earendil-works/pi-tui';
-import { registerNoticeRenderers, wrap } from '../../src/pi/render/notice.ts';
+import { registerNoticeRenderers } from '../../src/pi/render/notice.ts';
+import { wrap } from '../../src/pi/render/text.ts';
 
 const plain = {
   fg: (_color: string, text: string) => text,

@@ -22,6 +22,7 @@ import { createStatusTool } from '../tools/status.ts';
 import { createWatchTool } from '../tools/watch.ts';
 import { adopt, lookForHerds } from './adopt.ts';
 import { repeatUnanswered } from './unanswered.ts';
+import { showHerd } from './widget.ts';
 
 /** What the Pi session gives the runtime. */
 export interface OpenShepherdOptions {
@@ -61,6 +62,8 @@ export function registerParent(
   /** Settles once it is known which herd this session has; nothing opens one before. */
   let begun: Promise<void> = Promise.resolve();
 
+  let hideHerd = (): void => undefined;
+
   /** Notices that the model has had, and the runtime has not heard of. */
   const seenIds: string[] = [];
 
@@ -82,14 +85,23 @@ export function registerParent(
 
   /** One runtime a session: calls that come at the same time share it; a failed start is tried anew. */
   function open(ctx: ExtensionContext): Promise<Shepherd> {
-    const opening = (opened ??= openShepherd({
+    return (opened ??= start(ctx));
+  }
+
+  function start(ctx: ExtensionContext): Promise<Shepherd> {
+    const opening = openShepherd({
       ctx,
       sessionName: pi.getSessionName() ?? 'shepherd',
       notify: (notice) => notify(notice, ctx),
-    }));
-    opening.catch(() => {
-      if (opened === opening) opened = undefined;
     });
+    opening.then(
+      (running) => {
+        if (opened === opening) hideHerd = showHerd(ctx, running);
+      },
+      () => {
+        if (opened === opening) opened = undefined;
+      },
+    );
     return opening;
   }
 
@@ -134,6 +146,7 @@ export function registerParent(
           );
         }
         const { name, liveAgents } = await adopt(ctx, wanted);
+        hideHerd();
         await running?.release();
         opened = undefined;
         await open(ctx);
@@ -153,6 +166,7 @@ export function registerParent(
     await begun;
     const closing = opened;
     opened = undefined;
+    hideHerd();
     // A runtime that never opened has nothing to close; its caller has the error.
     await closing?.then(
       (running) => {

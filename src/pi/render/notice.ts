@@ -1,7 +1,7 @@
 /** How notices look in Pi's transcript. Their text may come from a child: nothing in it is obeyed. */
-import { stripVTControlCharacters } from 'node:util';
 import type { ExtensionAPI, MessageRenderer } from '@earendil-works/pi-coding-agent';
 import type { Notice } from '../../runtime/shepherd.ts';
+import { wrap } from './text.ts';
 
 const titles: Readonly<Record<Notice['kind'], string>> = {
   'shepherd.task.completion': 'Task settled',
@@ -40,44 +40,4 @@ function createRenderer(title: string): MessageRenderer {
       },
     };
   };
-}
-
-/**
- * Breaks a text into lines that surely fit: one that is too long makes Pi's terminal throw.
- *
- * Everything beyond the Latin, Greek and Cyrillic letters counts as two columns, which is never too
- * few. Importing pi-tui for its exact widths would add 0.25 s to the start of every session.
- */
-export function wrap(text: string, width: number): string[] {
-  return stripVTControlCharacters(text)
-    .replaceAll('\t', '  ')
-    .split(/\r?\n/)
-    .flatMap((line) => wrapLine(line.replaceAll(/\p{Cc}/gu, ''), width));
-}
-
-function wrapLine(line: string, width: number): string[] {
-  const lines: string[] = [];
-  let current = '';
-  for (const word of line.match(/\S+\s*|^\s+/g) ?? []) {
-    if (columns(current + word.trimEnd()) <= width) {
-      current += word;
-      continue;
-    }
-    if (current.trim() !== '') lines.push(current.trimEnd());
-    current = '';
-    for (const character of word) {
-      if (columns((current + character).trimEnd()) > width && current !== '') {
-        lines.push(current);
-        current = '';
-      }
-      current += character;
-    }
-  }
-  return [...lines, current.trimEnd()];
-}
-
-function columns(text: string): number {
-  let sum = 0;
-  for (const character of text) sum += (character.codePointAt(0) ?? 0) < 0x1100 ? 1 : 2;
-  return sum;
 }

@@ -43,6 +43,7 @@ export const idle: AgentStatus = {
   label: 'api',
   state: 'idle',
   model: null,
+  createdAtMs: 0,
 };
 
 export const sent: MessageStatus = {
