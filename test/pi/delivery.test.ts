@@ -280,7 +280,7 @@ describe('D1: a session that is not on the disk yet', () => {
   it('has what it stored confirmed by the first answer of the model, and sends it once', async () => {
     const pi = createPiModel();
     pi.keepNothing();
-    const onOutcome = vi.fn();
+    const onOutcome = vi.fn<(outcome: string) => void>();
     void pi.delivery.deliver(item('a')).then(onOutcome);
     await vi.advanceTimersByTimeAsync(3_000);
     expect(pi.stored).toEqual(['a']);
@@ -296,7 +296,7 @@ describe('D1: a session that is not on the disk yet', () => {
   it('has it confirmed once it is on the disk', async () => {
     const pi = createPiModel();
     pi.keepNothing();
-    const onOutcome = vi.fn();
+    const onOutcome = vi.fn<(outcome: string) => void>();
     void pi.delivery.deliver(passive('a')).then(onOutcome);
     await vi.advanceTimersByTimeAsync(3_000);
     expect(onOutcome).not.toHaveBeenCalled();

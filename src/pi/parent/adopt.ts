@@ -12,11 +12,11 @@ const keyOf = (ctx: ExtensionContext): string => ctx.sessionManager.getSessionId
 
 const isFree = ({ state }: SessionSummary): boolean => state !== 'alive' && state !== 'unknown';
 
-/** Sessions with living agents that nobody has, and that are not this Pi session's own. */
+/** Sessions with agents that may still run, that nobody has, and that are not this Pi session's own. */
 async function leftBehind(ctx: ExtensionContext): Promise<readonly SessionSummary[]> {
   const sessions = await listSessions(stateDirOf(ctx.cwd));
   return sessions.filter(
-    (session) => isFree(session) && session.liveAgents > 0 && session.owner?.key !== keyOf(ctx),
+    (session) => isFree(session) && session.runningAgents > 0 && session.owner?.key !== keyOf(ctx),
   );
 }
 

@@ -62,7 +62,7 @@ export function registerParent(
   /** Settles once it is known which herd this session has; nothing opens one before. */
   let begun: Promise<void> = Promise.resolve();
 
-  let hideHerd = (): void => undefined;
+  let hideHerd: (() => void) | undefined;
 
   /** Notices that the model has had, and the runtime has not heard of. */
   const seenIds: string[] = [];
@@ -97,9 +97,11 @@ export function registerParent(
     opening.then(
       (running) => {
         if (opened === opening) hideHerd = showHerd(ctx, running);
+        return running;
       },
       () => {
         if (opened === opening) opened = undefined;
+        return undefined;
       },
     );
     return opening;
@@ -146,7 +148,7 @@ export function registerParent(
           );
         }
         const { name, liveAgents } = await adopt(ctx, wanted);
-        hideHerd();
+        hideHerd?.();
         await running?.release();
         opened = undefined;
         await open(ctx);
@@ -166,7 +168,7 @@ export function registerParent(
     await begun;
     const closing = opened;
     opened = undefined;
-    hideHerd();
+    hideHerd?.();
     // A runtime that never opened has nothing to close; its caller has the error.
     await closing?.then(
       (running) => {

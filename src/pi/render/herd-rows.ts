@@ -91,10 +91,11 @@ function iconOf({ state, task, error }: AgentStatus, nowMs: number): string {
   return error === undefined && state !== 'unknown' ? '○' : '✗';
 }
 
+const two = (value: number): string => String(value).padStart(2, '0');
+
 /** `04:07`, or hours and minutes beyond an hour. */
 function clock(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
-  const two = (value: number): string => String(value).padStart(2, '0');
   const minutes = Math.floor(seconds / 60);
   return minutes < 60
     ? `${two(minutes)}:${two(seconds % 60)}`
