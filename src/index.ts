@@ -1,4 +1,5 @@
 /** Sheepfold's public API: open a session, drive it, see what happens. */
+export { type AgentScope } from './agents/catalog.ts';
 export { type AgentDefinition } from './agents/definition.ts';
 export {
   ConfigError,
@@ -25,6 +26,7 @@ export { createIdMaker, type IdMaker } from './ids.ts';
 export { readIdentity, type Identity } from './mailbox/capability.ts';
 export { createChildMailbox, type ChildMailbox } from './mailbox/child-mailbox.ts';
 export { type Delivery, type Envelope, type EnvelopeDraft } from './mailbox/envelope.ts';
+export { isChildProcess } from './pi/child/identity.ts';
 export { createShepherd, type ShepherdOptions } from './runtime/create-shepherd.ts';
 export {
   type ChildCommand,
@@ -32,16 +34,20 @@ export {
   type MakeChildCommand,
 } from './runtime/launcher.ts';
 export { type Policy } from './runtime/policy.ts';
+export { type Retention } from './runtime/retention.ts';
 export {
   type AgentState,
   type AgentStatus,
+  type CancelResult,
   type Change,
   type DelegateOptions,
   type DelegateResult,
   type LateEvent,
   type MessageOptions,
   type MessageResult,
+  type MessageStatus,
   type Notice,
+  type Receipt,
   type RequestView,
   type Shepherd,
   type SpawnOptions,

@@ -72,6 +72,8 @@ export interface SettingsProblem {
   readonly path: string;
   /** The key at fault (`retention.days` inside an object), or `undefined` for the whole file. */
   readonly key: string | undefined;
+  /** What the key takes, in words that end "write …"; `undefined` where no value helps. */
+  readonly accepted?: string | undefined;
   /** Names file, key, value and what is accepted, so that it can be shown alone. */
   readonly message: string;
 }
@@ -199,7 +201,7 @@ const rules: Rules<Omit<Settings, 'retention'>> = {
 const activatingKeys = ['projectScope', 'settingsScope'];
 
 type Json = Readonly<Record<string, unknown>>;
-type Report = (key: string | undefined, problem: string) => void;
+type Report = (key: string | undefined, problem: string, accepted?: string) => void;
 type Layer = Fields<Settings>;
 
 /** Returns the settings files of a user (`agentDir` is Pi's) and of a project; there is no walk-up. */
@@ -219,9 +221,9 @@ export function readSettings({ userFile, projectFile }: SettingsFiles): ReadSett
   const problems: SettingsProblem[] = [];
   const reportIn =
     (path: string): Report =>
-    (key, text) => {
+    (key, text, accepted) => {
       const subject = key === undefined ? '' : `"${key}" `;
-      problems.push({ path, key, message: `${path}: ${subject}${text}` });
+      problems.push({ path, key, accepted, message: `${path}: ${subject}${text}` });
     };
 
   const user = readLayer(readJson(userFile, reportIn(userFile)) ?? {}, reportIn(userFile));
@@ -283,7 +285,7 @@ function isActive(json: Json, report: Report): boolean {
   const [scope, olderScope] = activatingKeys.map((key) => json[key]);
   if (scope === true || (scope === undefined && olderScope === 'project')) return true;
   const found = scope === undefined ? 'is missing' : `is ${show(scope)}`;
-  report('projectScope', `${found}, so this file has no effect; write true to activate it`);
+  report('projectScope', `${found}, so this file has no effect; write true to activate it`, 'true');
   return false;
 }
 
@@ -295,7 +297,7 @@ function readLayer(json: Json, report: Report): Layer {
     rules,
     defaults: defaultSettings,
     otherKeys: ['retention'],
-    report: (key, text) => report(older && key === 'replyTimeout' ? 'timeout' : key, text),
+    report: (key, ...said) => report(older && key === 'replyTimeout' ? 'timeout' : key, ...said),
   });
   const { replyTimeout } = flat.values;
   if (flat.given.has('replyTimeout') && !older && json['replyTimeout'] !== replyTimeout) {
@@ -303,6 +305,7 @@ function readLayer(json: Json, report: Report): Layer {
       'replyTimeout',
       `${show(json['replyTimeout'])} is taken as milliseconds, so ${replyTimeout} minutes; ` +
         `write ${rules.replyTimeout.accepted}`,
+      rules.replyTimeout.accepted,
     );
   }
   const retention = readRetention(json, report);
@@ -324,7 +327,7 @@ function readRetention(json: Json, report: Report): Fields<RetentionSettings> {
     rules: retentionRules,
     defaults: defaultSettings.retention,
     otherKeys: [],
-    report: (key, text) => report(`retention.${key}`, text),
+    report: (key, ...said) => report(`retention.${key}`, ...said),
   });
 }
 
@@ -367,7 +370,7 @@ function refuse(
   { accepted, byDefault }: { accepted: string; byDefault: unknown },
 ): void {
   const used = `the default ${show(byDefault)} is used`;
-  report(key, `does not accept ${show(value)}; write ${accepted}; ${used}`);
+  report(key, `does not accept ${show(value)}; write ${accepted}; ${used}`, accepted);
 }
 
 /** The object in a JSON file, or `undefined` when the file is absent or of no use (reported). */

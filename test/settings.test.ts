@@ -157,6 +157,7 @@ describe('the project file', () => {
       {
         path: files.projectFile,
         key: 'projectScope',
+        accepted: 'true',
         message: `${files.projectFile}: ${text}, so this file has no effect; write true to activate it`,
       },
     ]);
@@ -229,6 +230,7 @@ describe('a value that is not accepted', () => {
       {
         path: files.userFile,
         key,
+        accepted,
         message:
           `${files.userFile}: "${key}" does not accept ${JSON.stringify(value)}; ` +
           `write ${accepted}; the default ${byDefault} is used`,

@@ -10,6 +10,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   sessions: async () => (await import('./commands/sessions.ts')).sessions,
   status: async () => (await import('./commands/status.ts')).status,
   mailbox: async () => (await import('./commands/mailbox.ts')).mailbox,
+  doctor: async () => (await import('./commands/doctor.ts')).doctor,
 };
 
 function out(line: string): void {
@@ -61,9 +62,11 @@ async function main(argv: readonly string[]): Promise<number> {
   const { values, positionals } = parse(name, command, rest);
   if (values['help'] === true) {
     const words = command.positionals === undefined ? '' : ` ${command.positionals}`;
-    out(
-      `Usage: sheepfold ${name}${words} [options]\n\n${command.summary}\n\nOptions: ${optionsOf(command)}`,
-    );
+    const lines = [
+      `Usage: sheepfold ${name}${words} [options]\n\n${command.summary}\n`,
+      `Options: ${optionsOf(command)}`,
+    ];
+    out([...lines, ...(command.details ?? [])].join('\n'));
     return 0;
   }
   if (positionals.length > 0 && command.positionals === undefined) {
