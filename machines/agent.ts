@@ -8,7 +8,8 @@
  * A1. `ready` only after the child's own `hello`; without it the spawn deadline fails the agent.
  * A2. A turn that starts or ends moves the process region only; it never reaches the task.
  * A3. At most one task; the slot frees when that task has settled and its child has let go of it.
- *     Tasks queued behind it are held as they were created, and begin in order.
+ *     Tasks queued behind it are held as they were created, and begin in order, never within the turn
+ *     that ended the one before.
  * A4. An agent that is lost fails its task; one that is closed cancels it.
  * A5. An ended agent (closed, failed, lost) takes no further event.
  * A6. A turn that ends with the task open and nothing outstanding is reminded of `shepherd_done`, as
@@ -18,6 +19,7 @@ import {
   and,
   assign,
   enqueueActions,
+  not,
   or,
   raise,
   sendParent,
@@ -431,11 +433,16 @@ export const agentMachine = setup({
           free: {
             description: 'Can be given a task.',
             on: {
-              'task.assign': {
-                guard: 'isAlive',
-                target: 'occupied',
-                actions: ['openTask', 'takeTask', 'dispatchTask'],
-              },
+              'task.assign': [
+                {
+                  guard: and(['isAlive', not('hasQueued')]),
+                  target: 'occupied',
+                  actions: ['openTask', 'takeTask', 'dispatchTask'],
+                },
+                { guard: and(['isAlive', 'mayQueue']), actions: [...hold] },
+              ],
+              // What the turn still says is about the task that it ended, not about the next one.
+              'turn.settled': { actions: 'offerSlot' },
               'queue.advance': {
                 guard: and(['isAlive', 'hasQueued']),
                 target: 'occupied',
@@ -458,6 +465,7 @@ export const agentMachine = setup({
                   target: 'free',
                   actions: ['releaseTask', 'dropTask', 'offerSlot'],
                 },
+                { guard: and(['isOwnTask', 'isInTurn']), target: 'free', actions: 'dropTask' },
                 { guard: 'isOwnTask', target: 'free', actions: ['dropTask', 'offerSlot'] },
               ],
               'task.assign': { guard: and(['isAlive', 'mayQueue']), actions: [...hold] },

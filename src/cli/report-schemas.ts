@@ -47,6 +47,7 @@ export const taskStatusSchema = z.strictObject({
   pendingRequest: z.string().optional(),
   waitingOn: z.string().optional(),
   stale: z.boolean().optional(),
+  note: z.string().optional(),
   requests: z
     .array(
       z.strictObject({
@@ -81,6 +82,7 @@ export const agentStatusSchema = z.strictObject({
     'unknown',
   ]),
   model: z.string().nullable(),
+  createdAtMs: z.number(),
   task: taskStatusSchema.optional(),
   queue: z.array(z.string()).readonly().optional(),
   error: z.string().optional(),

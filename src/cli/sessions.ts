@@ -3,7 +3,7 @@
  *
  * Reading changes nothing and works beside a living owner. Writing takes the session first.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { ConfigError, describeError, MailboxError } from '../errors.ts';
@@ -13,6 +13,7 @@ import type { AgentRecord } from '../runtime/records.ts';
 import { sessionNames, stateDirOf } from '../runtime/session-dir.ts';
 import { takeSession, type SessionOwner } from '../runtime/session-lock.ts';
 import { openSessionStore } from '../runtime/session-store.ts';
+import { countRunning } from '../runtime/sessions.ts';
 import type { Store } from '../runtime/store.ts';
 
 /** Where a session lies. */
@@ -38,6 +39,22 @@ export function textOf(values: Readonly<Record<string, unknown>>, name: string) 
 /** Where the sessions of the project `dir` lie; default the working directory. */
 export function stateDirFor(dir: string | undefined): string {
   return stateDirOf(resolve(dir ?? '.'));
+}
+
+/**
+ * Where the sessions of the project that `--dir` names lie.
+ *
+ * @throws ConfigError `invalid_argument` for what is no directory.
+ */
+export function namedStateDir(values: Readonly<Record<string, unknown>>): string {
+  const dir = textOf(values, 'dir');
+  if (dir !== undefined && !statSync(resolve(dir), { throwIfNoEntry: false })?.isDirectory()) {
+    throw new ConfigError(
+      'invalid_argument',
+      `--dir ${dir} is no directory; it takes the directory of a project.`,
+    );
+  }
+  return stateDirFor(dir);
 }
 
 /** Every session of a project, oldest first; none when it has no state directory. */
@@ -105,7 +122,8 @@ function storePathOf({ name, dir }: SessionPlace): string {
 /**
  * Reads a session's store, also while another process writes to it.
  *
- * @throws ConfigError `invalid_setting` for another version or none; MailboxError `disk_error`.
+ * @throws ConfigError `invalid_setting` for another version or none, `session_damaged`; MailboxError
+ * `disk_error`.
  */
 export async function readSession<T>(
   place: SessionPlace,
@@ -135,7 +153,8 @@ export async function withOwnedSession<T>(
   const store = openSessionStore(storePathOf(place), { mayCreate: false });
   try {
     const { key = place.name, canReturn = true } = store.owner() ?? {};
-    const lock = await takeSession({ store, key, canReturn, makeToken, wall: options.now });
+    const wall = options.now;
+    const lock = await takeSession({ store, key, canReturn, isCommand: true, makeToken, wall });
     const mine = store.owner()?.token;
     try {
       return options.work(store);
@@ -167,7 +186,8 @@ export const sessionViewSchema = z.strictObject({
   owner: sessionOwnerSchema.nullable(),
   /** The earliest instant that the session knows, epoch ms. */
   createdAtMs: z.number().nullable(),
-  ageMs: z.number().nullable(),
+  ageMs: z.int().nullable(),
+  /** Agents that may still run. */
   liveAgents: z.int(),
   openTasks: z.int(),
 });
@@ -192,8 +212,8 @@ export async function viewSession(
     sessionDir: place.dir,
     owner: owner === undefined ? null : await viewOwner(owner),
     createdAtMs,
-    ageMs: createdAtMs === null ? null : Math.max(0, nowMs - createdAtMs),
-    liveAgents: agents.filter(isLive).length,
+    ageMs: createdAtMs === null ? null : Math.max(0, Math.round(nowMs - createdAtMs)),
+    liveAgents: await countRunning(store, place.dir),
     openTasks: store.all('task').filter(({ result }) => result === undefined).length,
   };
 }

@@ -26,7 +26,7 @@ export interface LaunchWatch {
   /** Watches a place from now on; a place already watched stays as it is. */
   add(ref: PlaceRef): Promise<void>;
   has(launchId: string): boolean;
-  /** Who the child was when its place was added. */
+  /** Who the child is, from the first look that could tell. */
   startedOf(launchId: string): LaunchStarted | undefined;
   listen(listener: (event: HostEvent) => void): () => void;
   dispose(): void;
@@ -34,7 +34,7 @@ export interface LaunchWatch {
 
 interface Place {
   readonly ref: PlaceRef;
-  readonly started: LaunchStarted | undefined;
+  started: LaunchStarted | undefined;
   hint: FSWatcher | undefined;
   checking: boolean;
   exitTold: boolean;
@@ -59,11 +59,14 @@ export function createLaunchWatch({ now, sweepMs }: LaunchWatchOptions): LaunchW
     try {
       await tellDialogs(place);
       const { launchDir } = place.ref;
-      const { exit } = await inspectLaunch(launchDir, { now, known: place.started });
-      if (exit === undefined || disposed) return;
+      place.started ??= await readStarted(launchDir);
+      const { presence, exit } = await inspectLaunch(launchDir, { now, known: place.started });
+      const isOver = exit !== undefined || presence === 'gone';
+      if (!isOver || disposed) return;
       place.exitTold = true;
       place.hint?.close();
-      tell({ type: 'exited', ref: place.ref, exit });
+      const untraced = { code: null, signal: null, atMs: now(), output: '' };
+      tell({ type: 'exited', ref: place.ref, exit: exit ?? untraced });
     } finally {
       place.checking = false;
     }
@@ -107,7 +110,8 @@ export function createLaunchWatch({ now, sweepMs }: LaunchWatchOptions): LaunchW
   return {
     async add(ref) {
       if (places.has(ref.launchId)) return;
-      const started = await readStarted(ref.launchDir);
+      // What cannot be read for a moment is read by a later look.
+      const started = await readStarted(ref.launchDir).catch(() => undefined);
       if (disposed || places.has(ref.launchId)) return;
       const place: Place = {
         ref,

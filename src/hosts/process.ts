@@ -234,10 +234,10 @@ export function createProcessHost(options: ProcessHostOptions = {}): AgentHost {
     async adopt(ref) {
       if (ref.host !== KIND) return { presence: 'unknown' };
       const inspection = await inspectLaunch(ref.launchDir, { now });
-      if (inspection.presence === 'present' || inspection.presence === 'dead') {
-        await places.add(ref);
-      }
-      if (inspection.presence === 'present') await endTornLine(ref.launchDir);
+      const { presence } = inspection;
+      // Also one that cannot be seen at this moment: the sweep looks at it anew.
+      if (presence !== 'gone') await places.add(ref);
+      if (presence === 'present' || presence === 'unknown') await endTornLine(ref.launchDir);
       return inspection;
     },
 

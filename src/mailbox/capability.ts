@@ -101,9 +101,9 @@ function parseIdentity(value: unknown, path: string): Identity {
   );
 }
 
-type WithoutMac<T> = T extends unknown ? Omit<T, 'mac'> : never;
+/** An envelope, or one kind of it, that still lacks its proof. */
+export type WithoutMac<T> = T extends unknown ? Omit<T, 'mac'> : never;
 
-/** An envelope that still lacks its proof. */
 export type UnsealedEnvelope = WithoutMac<Envelope>;
 
 /** An earlier proof is not part of what is proven: a router seals again what it passes on. */

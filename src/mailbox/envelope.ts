@@ -81,6 +81,8 @@ export const envelopeSchema = z.discriminatedUnion('kind', [
     content: text.min(1),
     deadlineAt: instant.optional(),
     attachment: attachmentSchema.optional(),
+    /** Absolute path of the task's note, which the child may write to. */
+    notePath: z.string().min(1).max(1_000).optional(),
   }),
   z.strictObject({ ...head, kind: z.literal('message'), ...conversation }),
   z.strictObject({ ...head, kind: z.literal('reply'), ...conversation, replyTo: messageIdSchema }),

@@ -3,12 +3,12 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { createShepherd } from '../runtime/create-shepherd.ts';
-import { hasSession, stateDirOf } from '../runtime/session-dir.ts';
+import { findSession, stateDirOf } from '../runtime/session-dir.ts';
 import { readSettings, settingsFiles, toDurations } from '../settings.ts';
 import type { OpenShepherd } from './parent/session.ts';
 
 /** The herd of a Pi session is found again by that session's id. */
-export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
+export const openShepherd: OpenShepherd = ({ ctx, sessionName, adopt, notify }) => {
   const agentDir = piAgentDir();
   const { settings, problems, sources } = readSettings(settingsFiles({ agentDir, cwd: ctx.cwd }));
   for (const { message } of problems) ctx.ui.notify(message, 'warning');
@@ -19,6 +19,7 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
     sessionKey: ctx.sessionManager.getSessionId(),
     canReturn: ctx.sessionManager.getSessionFile() !== undefined,
     sessionName,
+    adopt,
     notify,
     model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
     agentDir,
@@ -26,6 +27,7 @@ export const openShepherd: OpenShepherd = ({ ctx, sessionName, notify }) => {
     ...(sources.agentScope === 'default' ? {} : { agentScope: settings.agentScope }),
     includeBundledAgents: settings.includeBundledAgents,
     orphanGraceMs,
+    fieldnotes: settings.fieldnotes,
     retention: { keep: settings.retention.finishedTasks, keepMs: retentionMs },
     policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs, doneNudges: settings.doneNudges },
   });
@@ -37,7 +39,7 @@ export const staysOpen = (ctx: ExtensionContext): boolean =>
 
 /** Whether this Pi session has a herd from before: it is taken up at once, not at the first tool call. */
 export const hasHerd = (ctx: ExtensionContext): boolean =>
-  hasSession(stateDirOf(ctx.cwd), ctx.sessionManager.getSessionId());
+  findSession(stateDirOf(ctx.cwd), ctx.sessionManager.getSessionId()) !== undefined;
 
 /** Pi's `getAgentDir`, not imported: loading all of Pi a second time takes 1.5 s. */
 function piAgentDir(): string {

@@ -40,7 +40,7 @@ export function createChangeFeed(ports: {
         return [{ type: table, atMs, request: viewRequest(store, record as never) }];
       case 'notice': {
         const found = store.get('notice', record.id);
-        return found === undefined || found.delivered
+        return found === undefined || found.delivered || found.isDead === true
           ? []
           : [{ type: table, atMs, notice: found.notice }];
       }
@@ -49,6 +49,7 @@ export function createChangeFeed(ports: {
       case 'effect':
       case 'rate':
       case 'key':
+      case 'note':
         return [];
     }
   }

@@ -13,7 +13,7 @@ export function tellChild(
   if (herd.agent(agentId)?.getSnapshot().hasTag('ready') !== true) return;
   const messageId = herd.ids.messageId(nowMs);
   if (notice.code !== undefined && !passiveNoticeCodes.has(notice.code)) {
-    frame.draft.change('agent', agentId, { callId: messageId });
+    frame.draft.change('agent', agentId, { call: { id: messageId, atMs: nowMs } });
   }
   frame.effect({
     type: 'publish',

@@ -6,6 +6,7 @@
  * C1. Timers fire in the order of their instants, overdue ones too (a negative delay is overdue).
  * C2. Infinity and NaN never fire; a delay of any length keeps its instant.
  * C3. Time stands still within a step, so that `now + (instant − now)` is the instant again.
+ * C4. Cancelled timers, however far away their instants, take no more room than live ones do.
  */
 
 export interface DueTimer {
@@ -22,6 +23,8 @@ export interface ActorClock {
   setTimeout(fire: () => void, delayMs: number): number;
   clearTimeout(id: number): void;
   nextDueAtMs(): number | undefined;
+  /** Timers in memory, cancelled ones that have not left yet too. */
+  size(): number;
   /** Takes the earliest timer due at or before `untilMs`; the caller fires it within a step. */
   takeDue(untilMs: number): DueTimer | undefined;
 }
@@ -34,12 +37,15 @@ function isBefore(a: Entry, b: Entry): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.id < b.id);
 }
 
+/** A heap of this size is not worth sweeping. */
+const sweptFrom = 64;
+
 /** Creates a clock that stands at `startMs` until it is moved. */
 export function createActorClock(startMs: number): ActorClock {
   let nowMs = startMs;
   let lastId = 0;
-  // A binary heap by (instant, id); cancelled entries leave it when they come up.
-  const heap: Entry[] = [];
+  // A binary heap by (instant, id); cancelled entries leave it when they come up or are most of it.
+  let heap: Entry[] = [];
   const live = new Set<number>();
 
   function swap(a: number, b: number): void {
@@ -74,6 +80,12 @@ export function createActorClock(startMs: number): ActorClock {
     }
   }
 
+  /** A sorted array is a heap, too. */
+  function sweep(): void {
+    if (heap.length < sweptFrom || heap.length <= 2 * live.size) return;
+    heap = heap.filter(({ id }) => live.has(id)).toSorted((a, b) => (isBefore(a, b) ? -1 : 1));
+  }
+
   function first(): Entry | undefined {
     for (let entry = heap[0]; entry !== undefined; entry = heap[0]) {
       if (live.has(entry.id)) return entry;
@@ -97,8 +109,9 @@ export function createActorClock(startMs: number): ActorClock {
       return id;
     },
     clearTimeout(id) {
-      live.delete(id);
+      if (live.delete(id)) sweep();
     },
+    size: () => heap.length,
     nextDueAtMs: () => first()?.atMs,
     takeDue(untilMs) {
       const entry = first();

@@ -67,7 +67,7 @@ export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
     createdAtMs: nowMs,
     evidence: { turns: 0, toolCalls: 0, lastActivityAtMs: null },
     queue: [],
-    callId: null,
+    call: null,
   };
   draft.put('agent', agent);
   frame.send(herd.session, {

@@ -203,8 +203,10 @@ function checkQuestion(
         { data: { taskId: task.id, agentId: task.agentId } },
       );
     }
-    if (task.agentId !== said.senderId && task.state === 'created') {
-      throw new TaskError('invalid_task', `${task.id} has not reached its agent yet; ask again.`, {
+    // An owner that speaks of its task has it; of one that is held it knows nothing yet.
+    const isReached = task.id === activeTaskId(frame, said.senderId);
+    if (task.state === 'created' && !isReached) {
+      throw new TaskError('invalid_task', `${task.id} has not reached its agent yet; ask later.`, {
         retryable: true,
         data: { taskId: task.id },
       });
@@ -321,14 +323,10 @@ function handOver(
   },
 ): void {
   const { targetId, taskId, deadlineAtMs, hops } = to;
-  frame.move({
-    messageId: said.messageId,
-    kind: said.replyTo === undefined ? 'message' : 'reply',
-    from: said.senderId,
-    to: targetId,
-  });
   if (targetId === SHEPHERD_ID) {
     const { messageId, senderId, content, threadId, replyTo, expectsReply } = said;
+    const kind = replyTo === undefined ? 'message' : 'reply';
+    frame.move({ messageId, kind, from: senderId, to: targetId });
     sendIncoming(frame, { messageId, senderId, content, taskId, threadId, replyTo, expectsReply });
     return;
   }
@@ -358,7 +356,7 @@ function handOver(
   if (said.expectsReply || said.replyTo !== undefined) {
     frame.draft.change('agent', targetId, {
       wakeId: said.messageId,
-      callId: said.messageId,
+      call: { id: said.messageId, atMs: frame.nowMs },
     });
   }
 }

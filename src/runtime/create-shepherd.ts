@@ -15,13 +15,13 @@ import { createProcessHost } from '../hosts/process.ts';
 import { createIdMaker, type IdMaker } from '../ids.ts';
 import { createFilesystemMailbox } from '../mailbox/filesystem-mailbox.ts';
 import { createEngine } from './engine.ts';
-import { reportBadMail } from './envelopes.ts';
 import { piChildCommand, type MakeChildCommand } from './launcher.ts';
 import { createPerformer } from './perform.ts';
 import { defaultPolicy, limitsOf, type Policy } from './policy.ts';
+import { createQuarantine } from './quarantine.ts';
 import type { Retention } from './retention.ts';
-import { openSessionDir, stateDirOf } from './session-dir.ts';
-import { takeSession, type SessionLock } from './session-lock.ts';
+import { adoptSession, openSessionDir, stateDirOf } from './session-dir.ts';
+import { releaseAgainMs, takeSession, type SessionLock } from './session-lock.ts';
 import { openSessionStore } from './session-store.ts';
 import type { Notice, Shepherd } from './shepherd.ts';
 import type { Store } from './store.ts';
@@ -32,6 +32,11 @@ export interface ShepherdOptions {
   readonly cwd?: string | undefined;
   /** Finds the session again: Pi's session id, or a name. Default: a new session. */
   readonly sessionKey?: string | undefined;
+  /**
+   * Name of the directory of a session that is taken up: from then on the key means that one. One
+   * that cannot be opened leaves what the key means as it was.
+   */
+  readonly adopt?: string | undefined;
   /** Whether somebody with this key can come back once this process has gone. Default true. */
   readonly canReturn?: boolean | undefined;
   /** What people see in the directory's name. */
@@ -56,6 +61,8 @@ export interface ShepherdOptions {
   readonly makeCommand?: MakeChildCommand | undefined;
   /** How long children live on without a living owner, in ms. Default 10 min. */
   readonly orphanGraceMs?: number | undefined;
+  /** Whether each delegated task gets a note in the session's directory. Default true. */
+  readonly fieldnotes?: boolean | undefined;
   readonly policy?: Partial<Policy> | undefined;
   /** What is kept of finished things. Default 1,000 of each for 30 days. */
   readonly retention?: Partial<Retention> | undefined;
@@ -90,10 +97,12 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
   const ids = options.ids ?? createIdMaker();
   const agentDir = options.agentDir ?? join(homedir(), '.pi', 'agent');
   const key = options.sessionKey ?? ids.secret();
+  const stateDir = options.stateDir ?? stateDirOf(cwd);
   const sessionDir = openSessionDir({
-    stateDir: options.stateDir ?? stateDirOf(cwd),
+    stateDir,
     key,
     name: options.sessionName ?? 'shepherd',
+    adopt: options.adopt,
   });
   const store = (options.openStore ?? openSessionStore)(sessionDir.storePath, {
     mayCreate: sessionDir.isNew,
@@ -108,96 +117,131 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     store.close();
     throw error;
   });
-  // What the runners of this session's children look at: without an owner they end their child.
-  const publishOwner = (stayOpen: boolean) =>
-    writeOwner(sessionDir.ownerFile, {
+  /** What a session that cannot be opened leaves behind is taken back, the last thing first. */
+  const undo = [() => letGoOf(lock, store, 'parked')];
+  try {
+    if (options.adopt !== undefined) undo.push(adoptSession(stateDir, key, options.adopt));
+    return await openHeld();
+  } catch (error) {
+    for (const step of undo.toReversed()) {
+      try {
+        step();
+      } catch (second) {
+        // It says less than what led here.
+        if (!ShepherdError.is(second)) throw second;
+      }
+    }
+    throw error;
+  }
+
+  async function openHeld(): Promise<Shepherd> {
+    await publishOwner(false);
+    const host = options.host ?? createProcessHost();
+    undo.push(() => host.dispose());
+    const { fieldnotes = defaultPolicy.fieldnotes } = options;
+    const policy = { ...defaultPolicy, fieldnotes, ...options.policy };
+    const mailbox = createFilesystemMailbox({
+      dir: sessionDir.mailboxDir,
+      sessionId: sessionDir.sessionId,
+      brokerId: sessionDir.brokerId,
+      now: wall,
+      limits: limitsOf(policy),
+      keepAlive: true,
+      onBad: (bad) => quarantine.add(bad),
+    });
+    undo.push(() => mailbox.dispose());
+    const engine = createEngine({
+      sessionId: sessionDir.sessionId,
+      store,
+      mailbox,
+      host,
+      ids,
+      policy,
+      retention: { ...defaultRetention, ...options.retention },
+      wall,
+      inspect: options.inspect,
+      perform: createPerformer({
+        store,
+        mailbox,
+        host,
+        sessionDir,
+        makeCommand: options.makeCommand ?? piChildCommand,
+        orphanGraceMs: options.orphanGraceMs ?? defaultOrphanGraceMs,
+        notify: options.notify ?? (() => Promise.resolve()),
+      }),
+    });
+    undo.push(() => engine.stop());
+    const quarantine = createQuarantine({
+      store,
+      mailboxDir: sessionDir.mailboxDir,
+      attempt: (name, work) => engine.attempt(name, work),
+    });
+    await engine.resume();
+    options.signal?.throwIfAborted();
+    // Its senders are answered into boxes that are open by now.
+    quarantine.tell();
+    mailbox.onMail(() => quarantine.tell());
+
+    return createSurface({
+      engine,
+      store,
+      host,
+      wall,
+      sessionId: sessionDir.sessionId,
+      sessionDir: sessionDir.dir,
+      cwd,
+      findDefinition(name) {
+        const catalog = discoverAgents({
+          cwd,
+          agentDir,
+          homeDir: homedir(),
+          scope: options.agentScope ?? 'both',
+          includeBundled: options.includeBundledAgents ?? true,
+        });
+        const definition = findAgent(catalog, name);
+        const broken = catalog.problems.filter(({ path }) => basename(path) === `${name}.md`);
+        return { definition, warnings: broken.map(({ message }) => message) };
+      },
+      model: options.model ?? (() => null),
+      signal: options.signal,
+      keepOpen: () => publishOwner(true),
+      release(state) {
+        engine.stop();
+        mailbox.dispose();
+        host.dispose();
+        letGoOf(lock, store, state);
+      },
+    });
+  }
+
+  /** What the runners of this session's children look at: without an owner they end their child. */
+  function publishOwner(stayOpen: boolean): Promise<void> {
+    return writeOwner(sessionDir.ownerFile, {
       v: 1,
       owner: lock.identity,
       takenAtMs: wall(),
       ...(stayOpen ? { stayOpen } : {}),
     });
-  await publishOwner(false).catch((error: unknown) => {
-    letGoOf(lock, store, 'parked');
-    throw error;
-  });
-  const host = options.host ?? createProcessHost();
-  const policy = { ...defaultPolicy, ...options.policy };
-  const mailbox = createFilesystemMailbox({
-    dir: sessionDir.mailboxDir,
-    sessionId: sessionDir.sessionId,
-    brokerId: sessionDir.brokerId,
-    now: wall,
-    limits: limitsOf(policy),
-    keepAlive: true,
-    onBad: (bad) => engine.attempt('quarantine', (frame) => reportBadMail(frame, bad)),
-  });
-  const engine = createEngine({
-    sessionId: sessionDir.sessionId,
-    store,
-    mailbox,
-    host,
-    ids,
-    policy,
-    retention: { ...defaultRetention, ...options.retention },
-    wall,
-    inspect: options.inspect,
-    perform: createPerformer({
-      store,
-      mailbox,
-      host,
-      sessionDir,
-      makeCommand: options.makeCommand ?? piChildCommand,
-      orphanGraceMs: options.orphanGraceMs ?? defaultOrphanGraceMs,
-      notify: options.notify ?? (() => Promise.resolve()),
-    }),
-  });
-  function release(state: 'parked' | 'released'): void {
-    engine.stop();
-    mailbox.dispose();
-    host.dispose();
-    letGoOf(lock, store, state);
   }
-  try {
-    await engine.resume();
-  } catch (error) {
-    release('parked');
-    throw error;
-  }
-
-  return createSurface({
-    engine,
-    store,
-    host,
-    wall,
-    sessionId: sessionDir.sessionId,
-    sessionDir: sessionDir.dir,
-    cwd,
-    findDefinition(name) {
-      const catalog = discoverAgents({
-        cwd,
-        agentDir,
-        homeDir: homedir(),
-        scope: options.agentScope ?? 'both',
-        includeBundled: options.includeBundledAgents ?? true,
-      });
-      const definition = findAgent(catalog, name);
-      const broken = catalog.problems.filter(({ path }) => basename(path) === `${name}.md`);
-      return { definition, warnings: broken.map(({ message }) => message) };
-    },
-    model: options.model ?? (() => null),
-    signal: options.signal,
-    keepOpen: () => publishOwner(true),
-    release,
-  });
 }
 
-/** A lock that a full disk keeps from being released is free once this process has ended. */
+/**
+ * Lets go of the session, later where the disk does not allow it now: this process lives on, and what
+ * it seems to hold nobody could have, not even itself (SL4).
+ */
 function letGoOf(lock: SessionLock, store: Store, state: 'parked' | 'released'): void {
   try {
     lock.release(state);
   } catch (error) {
-    if (!ShepherdError.is(error)) throw error;
-  } finally {
+    if (isDiskError(error)) {
+      setTimeout(() => letGoOf(lock, store, state), releaseAgainMs).unref();
+      return;
+    }
     store.close();
+    throw error;
   }
+  store.close();
 }
+
+const isDiskError = (error: unknown): boolean =>
+  ShepherdError.is(error) && error.code === 'disk_error';

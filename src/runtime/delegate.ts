@@ -10,6 +10,7 @@ import { HostError, MailboxError, TaskError } from '../errors.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import { describeAttachment } from '../mailbox/attachment.ts';
 import { canonicalJson } from '../mailbox/envelope.ts';
+import { beginNote } from './fieldnotes.ts';
 import { fitsEnvelope, refuseClosedSession, refuseFullInbox } from './limits.ts';
 import type { Frame, LiveAgent } from './herd.ts';
 import type { AgentRecord, TaskRecord } from './records.ts';
@@ -154,10 +155,12 @@ function refuseBusy(frame: Frame, agent: AgentRecord, actor: LiveAgent, queue: b
   if (state.matches({ process: 'closing' })) {
     throw new HostError('agent_closed', `${name} is being closed.`);
   }
-  if (queue || state.matches({ slot: 'free' })) return;
-  const why = state.matches({ slot: 'draining' })
-    ? 'is letting go of its last task; try again in a few seconds'
-    : `still has ${agent.taskId ?? 'a task'}; wait until it has settled, or spawn another agent`;
+  const isFree = state.matches({ slot: 'free' });
+  if (queue || (isFree && agent.queue.length === 0)) return;
+  const why =
+    isFree || state.matches({ slot: 'draining' })
+      ? 'is letting go of its last task; try again in a few seconds'
+      : `still has ${agent.taskId ?? 'a task'}; wait until it has settled, or spawn another agent`;
   throw new TaskError('active_task', `${name} ${why}, or give \`queue: true\`.`, {
     retryable: true,
     data: { agentId: agent.id, taskId: agent.taskId },
@@ -192,7 +195,9 @@ export function dispatchTask(
     attempts: [{ launch: agent.launch, startedAtMs: atMs }],
     evidenceAtStart: agent.evidence,
   });
-  draft.change('agent', agentId, { taskId, wakeId: messageId, callId: null });
+  // Before the envelope, which says where the note is.
+  beginNote(frame, taskId);
+  draft.change('agent', agentId, { taskId, wakeId: messageId, call: null });
   draft.put('message', {
     id: messageId,
     senderId: SHEPHERD_ID,
@@ -204,7 +209,6 @@ export function dispatchTask(
     chainId: messageId,
     receipt: 'queued',
   });
-  frame.move({ messageId, kind: 'task', from: SHEPHERD_ID, to: agentId });
   const text =
     attachment === undefined
       ? { content: description }

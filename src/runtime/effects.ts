@@ -7,7 +7,7 @@
  * EF4. One that was refused because the session ended stays, for whoever opens it next.
  * EF5. An outcome that could not be kept (the disk) is kept later; nothing is done twice for it.
  * EF6. Repeating is harmless: a launch is found again by its id, an envelope by its message id, a
- *      notice by its own.
+ *      notice by its own, a note by its task's.
  */
 import { ShepherdError } from '../errors.ts';
 import type { Effect } from './records.ts';
@@ -20,6 +20,8 @@ export interface EffectPorts {
   readonly confirm: (effect: Effect, outcome: EffectOutcome) => boolean;
   /** Whether a caller waits for it. */
   readonly isAwaited: (effect: Effect) => boolean;
+  /** Told of one that goes on failing, at each further try; it is tried again all the same. */
+  readonly onTrouble?: (effect: Effect, error: unknown) => void;
   readonly retryAfterMs?: number;
 }
 
@@ -38,6 +40,8 @@ function targetOf(effect: Effect): string {
     case 'publish':
     case 'detach':
       return `inbox/${effect.agentId}`;
+    case 'note':
+      return `note/${effect.taskId}`;
     case 'notify':
       // The surface keeps the order of notices; a passive one must not hold back one that wakes.
       return `notice/${effect.noticeId}`;
@@ -130,6 +134,7 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
       failures += 1;
       const mayTry = failures < maxTries || !ports.isAwaited(effect);
       if (!outcome.ok && mayTry && isRetryable(outcome.error)) {
+        if (failures >= maxTries) ports.onTrouble?.(effect, outcome.error);
         const again = failures;
         const pauseMs = Math.min(maxPauseMs, retryAfterMs * 2 ** Math.max(0, failures - maxTries));
         setTimeout(() => run(target, lane, again), pauseMs).unref();

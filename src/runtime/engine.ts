@@ -18,19 +18,14 @@ import { createActorClock, driveClock, type DueTimer } from './clock.ts';
 import { createEffectQueue } from './effects.ts';
 import { containCrash, handleEnvelope, handleLateEnvelope, refuseCrashed } from './envelopes.ts';
 import { applyFact } from './facts.ts';
+import { isNoteTroubleNew, tellNoteTrouble } from './fieldnotes.ts';
 import { createHerd, type Frame, type Herd } from './herd.ts';
 import { openBoxes } from './launcher.ts';
-import {
-  buryUnread,
-  confirmEffect,
-  handleExit,
-  noteDialog,
-  type EffectOutcome,
-} from './outcomes.ts';
+import { confirmEffect, handleExit, noteDialog, type EffectOutcome } from './outcomes.ts';
 import type { Policy } from './policy.ts';
 import { createPump } from './pump.ts';
 import { forgetFinished, type Retention } from './retention.ts';
-import type { Effect } from './records.ts';
+import type { AgentRecord, Effect } from './records.ts';
 import type { Change } from './shepherd.ts';
 import type { Draft, Store } from './store.ts';
 
@@ -45,7 +40,9 @@ export interface EngineOptions {
   /** Epoch ms. */
   readonly wall: () => number;
   /** Does one effect outside (`perform.ts`). */
-  readonly perform: (effect: Effect) => EffectOutcome | Promise<EffectOutcome>;
+  readonly perform: (
+    effect: Exclude<Effect, RetireEffect>,
+  ) => EffectOutcome | Promise<EffectOutcome>;
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
 }
 
@@ -64,8 +61,11 @@ export interface Engine {
     readonly answer: T;
     readonly outcomesOf: (type: Effect['type']) => Promise<readonly EffectOutcome[]>;
   };
-  /** Runs a step that has no caller to be told: a crash is contained, a full disk is survived. */
-  attempt(name: string, work: (frame: Frame) => void): void;
+  /**
+   * Runs a step that has no caller to be told: a crash is contained; `unkept` when the disk would not
+   * have it.
+   */
+  attempt(name: string, work: (frame: Frame) => void): 'done' | 'contained' | 'unkept';
   /** Resolves with the first value that is not `undefined`, asked now and after each commit. */
   until<T>(read: () => T | undefined, signal?: AbortSignal): Promise<T>;
   on(listener: (change: Change) => void): () => void;
@@ -85,6 +85,8 @@ interface CrashHandling {
   readonly answer?: (frame: Frame) => void;
 }
 
+type RetireEffect = Extract<Effect, { type: 'retire' }>;
+
 const isDiskError = (error: unknown): boolean =>
   ShepherdError.is(error) && error.code === 'disk_error';
 
@@ -101,6 +103,8 @@ export function createEngine(options: EngineOptions): Engine {
   const feed = createChangeFeed({ store, wall });
   const outcomes = new Map<string, (outcome: EffectOutcome) => void>();
   let stopped = false;
+  /** How often the disk has kept a step, or a batch of them, from being kept. */
+  let unkept = 0;
   let stepsSinceForgetting = 0;
   let crashesInARow = 0;
 
@@ -123,6 +127,11 @@ export function createEngine(options: EngineOptions): Engine {
     },
   });
 
+  /** The boxes of an agent that has ended and is not retired: they may hold mail that nobody has read. */
+  function reopenBoxes({ id, launch, secret, label, definition }: AgentRecord): void {
+    mailbox.open({ agentId: id, launch }, { secret, label, agent: definition.name });
+  }
+
   function depthOf(to: { readonly agentId: string; readonly launch: number }): number {
     try {
       return mailbox.depth(to);
@@ -134,11 +143,20 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   const effects = createEffectQueue({
-    isAwaited: (effect) => outcomes.has(effect.id),
-    perform: (effect) => (effect.type === 'retire' ? retire(effect) : options.perform(effect)),
+    // Nobody waits for a note, also not who delegates its task.
+    isAwaited: (effect) => effect.type !== 'note' && outcomes.has(effect.id),
+    onTrouble(effect, error) {
+      if (effect.type !== 'note' || !isNoteTroubleNew(store, effect.taskId)) return;
+      attempt('note trouble', (frame) => tellNoteTrouble(frame, effect.taskId, error));
+    },
+    // Not within the step that ended the agent: it is closed when its outcome is kept.
+    perform: (effect) =>
+      effect.type === 'retire' ? Promise.resolve({ ok: true }) : options.perform(effect),
     confirm(effect, outcome) {
+      const unread = effect.type === 'retire' ? closeBoxes(effect) : [];
+      if (unread === undefined) return false;
       const result = attempt(`effect ${effect.type}`, (frame) =>
-        confirmEffect(frame, effect, outcome),
+        confirmEffect(frame, effect, outcome, unread),
       );
       if (result === 'unkept') return false;
       outcomes.get(effect.id)?.(outcome);
@@ -147,24 +165,23 @@ export function createEngine(options: EngineOptions): Engine {
     },
   });
 
-  /** Reads the outbox of an ended agent once more before it is closed: what lies there is late. */
-  async function retire(effect: Extract<Effect, { type: 'retire' }>): Promise<EffectOutcome> {
-    await Promise.resolve();
-    if (stopped) return { ok: false, error: sessionClosed() };
+  /**
+   * Reads the outbox of an ended agent once more and closes it, what lies there is late; returns what
+   * it has not read itself, or undefined when the disk has to be tried again.
+   */
+  function closeBoxes(effect: RetireEffect): readonly Envelope[] | undefined {
+    const before = unkept;
     pump.drain();
-    const unread = unreadOf(effect.agentId);
-    const outcome = await options.perform(effect);
-    attempt('dead letters', (frame) => buryUnread(frame, effect.agentId, unread));
-    return outcome;
-  }
-
-  function unreadOf(agentId: string): readonly Envelope[] {
-    const from = incarnation(agentId);
+    if (stopped || unkept > before || mailbox.isBehind()) return undefined;
+    const from = incarnation(effect.agentId);
+    if (from === undefined) return [];
+    mailbox.fence(from);
     try {
-      return from === undefined ? [] : mailbox.unacked(from);
+      return mailbox.unacked(from);
     } catch (error) {
-      // Its boxes were never made, or cannot be read: nothing that could be named.
-      if (ShepherdError.is(error)) return [];
+      if (isDiskError(error)) return undefined;
+      // Its boxes were never made: nothing lies there.
+      if (ShepherdError.is(error) && error.code === 'invalid_target') return [];
       throw error;
     }
   }
@@ -182,9 +199,14 @@ export function createEngine(options: EngineOptions): Engine {
   const driver = driveClock({ clock, wall, onDue: () => pump.run() });
 
   function step<T>(input: string, work: (frame: Frame) => T) {
-    const { answer, effects: caused, draft } = herd.step(input, wall(), work);
-    driver.arm();
-    return { answer, caused, finish: () => finish(caused, draft) };
+    try {
+      const { answer, effects: caused, draft } = herd.step(input, wall(), work);
+      driver.arm();
+      return { answer, caused, finish: () => finish(caused, draft) };
+    } catch (error) {
+      if (isDiskError(error)) unkept += 1;
+      throw error;
+    }
   }
 
   /** One that crashes fires once more, on what was kept; then it ends, or is left for later. */
@@ -248,6 +270,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
     driver.arm();
     if (isKept) for (const follow of following) follow();
+    else unkept += 1;
     return isKept;
   }
 
@@ -273,6 +296,7 @@ export function createEngine(options: EngineOptions): Engine {
     const actorId = typeof data['actorId'] === 'string' ? data['actorId'] : 'session';
     try {
       step('crash', (frame) => {
+        frame.noteError(describeError(error));
         containCrash(frame, { actorId, error, isTimer });
         answer?.(frame);
       }).finish();
@@ -282,7 +306,11 @@ export function createEngine(options: EngineOptions): Engine {
     }
     // Even containing it failed: what was rolled back stays so, and the rest lives on.
     if (answer === undefined) return 'contained';
-    return attempt('crash refused', answer) === 'unkept' ? 'unkept' : 'contained';
+    const refused = attempt('crash refused', (frame) => {
+      frame.noteError(describeError(error));
+      answer(frame);
+    });
+    return refused === 'unkept' ? 'unkept' : 'contained';
   }
 
   /** A command's refusal goes to its caller; a crash is contained first. */
@@ -369,6 +397,10 @@ export function createEngine(options: EngineOptions): Engine {
       for (const { agent, place } of placed) {
         openBoxes({ agent, mailbox, launchDir: place.launchDir });
       }
+      for (const effect of store.all('effect')) {
+        const agent = effect.type === 'retire' ? store.get('agent', effect.agentId) : undefined;
+        if (agent !== undefined) reopenBoxes(agent);
+      }
       for (const { agent, place } of placed) {
         const { presence, exit } = await host.adopt(place);
         if (presence !== 'gone' && presence !== 'dead') continue;
@@ -376,9 +408,10 @@ export function createEngine(options: EngineOptions): Engine {
         pump.addExit({ agentId: agent.id, exit: exit ?? unknown });
       }
       dropInterrupts();
-      effects.add(store.all('effect'));
-      forget();
+      effects.add(store.all('effect').map(asRepeat));
       pump.open();
+      // Not before: what lies in the outboxes may have been handled already, and not acked.
+      forget();
       driver.arm();
     },
     stop() {
@@ -393,6 +426,11 @@ export function createEngine(options: EngineOptions): Engine {
       herd.stop();
     },
   };
+}
+
+/** A note that an earlier process may have made is looked for first. */
+function asRepeat(effect: Effect): Effect {
+  return effect.type === 'note' ? { ...effect, isAgain: true } : effect;
 }
 
 function sessionClosed(): ConfigError {

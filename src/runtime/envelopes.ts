@@ -222,17 +222,16 @@ function speak(
   };
 }
 
-/** The task that a `shepherd_done` is about: the sender's open one, or its last one. */
+/** Hands in the task that a `shepherd_done` names, else the one that its sender had then. */
 function finishTask(
   frame: Frame,
   agent: AgentRecord,
   envelope: EnvelopeOf<'task_done'>,
 ): VerdictBody {
   const { herd, draft } = frame;
-  const own = activeTaskId(frame, agent.id);
   const named = envelope.taskId === undefined ? undefined : draft.get('task', envelope.taskId);
   refuseForeignTask(frame, agent, envelope.taskId, named);
-  const task = named ?? draft.get('task', own ?? agent.taskId ?? '');
+  const task = named ?? taskAt(frame, agent, envelope.createdAt);
   if (task === undefined) {
     throw new TaskError(
       'no_delegated_task',
@@ -241,6 +240,13 @@ function finishTask(
   }
   const actor = herd.task(agent.id, task.id);
   if (task.result !== undefined || actor === undefined) return answerRepeat(frame, task, envelope);
+  if (task.attempts.length === 0) {
+    throw new TaskError(
+      'invalid_task',
+      `${task.id} waits for its turn and has not been given to you. Your task is ${agent.taskId ?? 'none'}.`,
+      { data: { taskId: task.id, ownTaskId: agent.taskId } },
+    );
+  }
   refuseTooManyCharacters(envelope.summary ?? '', herd.policy.maxSummaryCharacters);
   frame.draft.put('task', withLastWord(task, envelope));
   frame.send(actor, toTaskEvent(envelope));
@@ -254,6 +260,18 @@ function finishTask(
     throw new TaskError('internal_error', `${task.id} took no notice; nothing changed.`);
   }
   return { ok: true, data: { taskId: task.id, status: settled.status, accepted: true } };
+}
+
+/** The task that an agent had at an instant: a word from before the present one is about another. */
+function taskAt(frame: Frame, agent: AgentRecord, atMs: number): TaskRecord | undefined {
+  const { draft } = frame;
+  const task = draft.get('task', activeTaskId(frame, agent.id) ?? agent.taskId ?? '');
+  const beganAtMs = task?.attempts.at(-1)?.startedAtMs ?? 0;
+  if (task === undefined || task.result !== undefined || atMs >= beganAtMs) return task;
+  const earlier = draft
+    .all('task')
+    .findLast(({ agentId, result }) => agentId === agent.id && result !== undefined);
+  return earlier ?? task;
 }
 
 /** The task's record with its owner's last word on it. */
@@ -337,12 +355,16 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
   if (envelope.evidence !== undefined) {
     draft.change('agent', agent.id, { evidence: envelope.evidence });
   }
+  // A turn that began after the call was answered it, also of a child that sends no receipts.
+  if (envelope.event === 'turn_started' && agent.call && envelope.createdAt > agent.call.atMs) {
+    draft.change('agent', agent.id, { call: null });
+  }
   const taskId = activeTaskId(frame, agent.id);
   if (taskId !== undefined && envelope.content !== undefined) {
     draft.change('task', taskId, { text: envelope.content });
   }
   // The agent first: its turn is over, so that no later one is stopped for the task's sake.
-  frame.send(actor, toAgentEvent(envelope, agent.callId !== null));
+  frame.send(actor, toAgentEvent(envelope, agent.call !== null));
   if (envelope.event !== 'provider_gave_up') return;
   const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
   const task = taskId === undefined ? undefined : herd.task(agent.id, taskId);
@@ -356,8 +378,8 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
 }
 
 function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'receipt'>): void {
-  if (agent.callId === envelope.forMessageId) {
-    frame.draft.change('agent', agent.id, { callId: null });
+  if (agent.call?.id === envelope.forMessageId) {
+    frame.draft.change('agent', agent.id, { call: null });
   }
   const message = frame.draft.get('message', envelope.forMessageId);
   if (message === undefined || message.targetId !== agent.id) return;
@@ -371,10 +393,15 @@ function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'rec
   });
 }
 
-/** Mail found in the outbox of an agent that has ended: kept with its task where it is about one. */
+/** Mail found in the outbox of an agent that has ended: kept once, with its task where it is about one. */
 export function handleLateEnvelope(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
-  if (envelope.kind !== 'task_done' || agent.taskId === undefined) return;
-  keepLate(frame, agent.taskId, {
+  const { draft } = frame;
+  if (envelope.kind !== 'task_done') return;
+  const task = draft.get('task', envelope.taskId ?? agent.taskId ?? '');
+  // Of a task of somebody else it has nothing to say, early or late.
+  if (task?.agentId !== agent.id || draft.get('seen', envelope.messageId) !== undefined) return;
+  draft.put('seen', { id: envelope.messageId, hash: contentHash(envelope) });
+  keepLate(frame, task.id, {
     kind: 'task_done',
     atMs: envelope.createdAt,
     fromId: agent.id,

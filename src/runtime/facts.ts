@@ -10,6 +10,7 @@ import { TaskError } from '../errors.ts';
 import type { Fact } from './charts.ts';
 import { tellChild } from './child-notices.ts';
 import { dispatchTask } from './delegate.ts';
+import { changesNote, noteTask } from './fieldnotes.ts';
 import type { Frame } from './herd.ts';
 import {
   sendCompletion,
@@ -80,6 +81,7 @@ export function applyFact(frame: Frame, fact: Fact): void {
       if (task === undefined) return;
       const states = [...task.states, { state: fact.state, atMs: notBefore(task, fact.atMs) }];
       draft.put('task', { ...task, state: fact.state, states, stale: false });
+      if (changesNote(task, fact.state)) noteTask(frame, task.id);
       return;
     }
     case 'task.settled':
@@ -293,6 +295,7 @@ function settleTask(frame: Frame, taskId: string, outcome: TaskOutcome): void {
     stale: false,
     result,
   });
+  noteTask(frame, taskId);
   const watchers = herd
     .watchers()
     .filter((watcher) => watcher.getSnapshot().context.pending.includes(taskId));

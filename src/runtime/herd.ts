@@ -23,7 +23,7 @@ import { createCharts, type Charts, type Fact } from './charts.ts';
 import type { ActorClock, DueTimer } from './clock.ts';
 import type { Policy } from './policy.ts';
 import type { Effect, EffectBody } from './records.ts';
-import { createDraft, type Draft, type JournalRow, type Store } from './store.ts';
+import { createDraft, type ActorState, type Draft, type Move, type Store } from './store.ts';
 
 export type LiveAgent = ActorRefFrom<Charts['agent']>;
 export type LiveRequest = ActorRefFrom<Charts['request']>;
@@ -39,10 +39,12 @@ export interface Frame {
   send(actor: AnyActorRef, event: Parameters<AnyActorRef['send']>[0]): void;
   /** Lets a due timer reach its actor; otherwise like `send`. */
   fire(due: DueTimer): void;
-  /** Adds to what happens after commit. */
+  /** Adds to what happens after commit; the journal has each envelope that is sent. */
   effect(body: EffectBody): Effect;
-  /** Notes an envelope's way in the journal. */
-  move(move: JournalRow['moves'][number]): void;
+  /** Notes an envelope's way in the journal, where it is not sent. */
+  move(move: Move): void;
+  /** Says in the journal what went wrong and led to this step. */
+  noteError(error: string): void;
   /** Why charts refused something in this step; the sender's verdict. */
   readonly refusals: ShepherdError[];
 }
@@ -107,9 +109,12 @@ interface RunningStep {
   readonly frame: Frame;
   readonly facts: Fact[];
   readonly effects: Effect[];
-  readonly moves: JournalRow['moves'][number][];
+  readonly moves: Move[];
   readonly touched: Set<string>;
   readonly reaped: Set<string>;
+  /** Actors below others that have ended, by id: they are gone before the commit. */
+  readonly finished: Map<string, ActorState>;
+  error: string | undefined;
   crash: { readonly actorId: string; readonly error: unknown } | undefined;
 }
 
@@ -168,7 +173,15 @@ export function createHerd(options: HerdOptions): Herd {
   /** Marks the top-level actor as touched whenever it or an actor below it changes. */
   function observe(topId: string, actor: AnyActorRef): void {
     actor.subscribe({
-      next: () => running?.touched.add(topId),
+      next: (snapshot: ReturnType<AnyActorRef['getSnapshot']>) => {
+        if (running === undefined) return;
+        running.touched.add(topId);
+        // Also one that begins and ends within this step.
+        observeBelow(topId, actor);
+        if (snapshot.status === 'active') return;
+        const { value, context } = actor.getPersistedSnapshot() as PersistedActor;
+        running.finished.set(actor.id, { id: actor.id, value, context });
+      },
       error: (error) => {
         if (running === undefined) return;
         running.touched.add(topId);
@@ -250,7 +263,7 @@ export function createHerd(options: HerdOptions): Herd {
   function begin(nowMs: number): RunningStep {
     const draft = createDraft(store);
     const effects: Effect[] = [];
-    const moves: JournalRow['moves'][number][] = [];
+    const moves: Move[] = [];
     let draining = false;
 
     function advance(move: () => void): void {
@@ -270,6 +283,8 @@ export function createHerd(options: HerdOptions): Herd {
       moves,
       touched: new Set(),
       reaped: new Set(),
+      finished: new Map(),
+      error: undefined,
       crash: undefined,
       frame: {
         herd,
@@ -281,9 +296,16 @@ export function createHerd(options: HerdOptions): Herd {
           const effect = { ...body, id: ids.effectId(nowMs) };
           effects.push(effect);
           draft.put('effect', effect);
+          if (effect.type === 'publish') {
+            const { messageId, senderId, agentId } = effect;
+            moves.push({ messageId, kind: effect.draft.kind, from: senderId, to: agentId });
+          }
           return effect;
         },
         move: (move) => moves.push(move),
+        noteError(error) {
+          step.error = error;
+        },
         refusals: [],
       },
     };
@@ -300,6 +322,13 @@ export function createHerd(options: HerdOptions): Herd {
       taken.set(id, actor.getPersistedSnapshot());
     }
     return taken;
+  }
+
+  /** The states of every touched actor, and the last ones of those below them that have ended. */
+  function journaled(step: RunningStep, snapshots: ReadonlyMap<string, unknown>) {
+    const states = [...snapshots].flatMap(([id, snapshot]) => statesOf(id, snapshot));
+    const there = new Set(states.map(({ id }) => id));
+    return [...states, ...[...step.finished.values()].filter(({ id }) => !there.has(id))];
   }
 
   const herd: Herd = {
@@ -368,8 +397,9 @@ export function createHerd(options: HerdOptions): Herd {
           journal: {
             atMs: nowMs,
             input,
-            actors: [...snapshots].flatMap(([id, snapshot]) => statesOf(id, snapshot)),
+            actors: journaled(step, snapshots),
             moves: step.moves,
+            ...(step.error === undefined ? {} : { error: step.error }),
           },
         });
         for (const id of step.touched) batched?.add(id);
@@ -432,7 +462,7 @@ interface PersistedActor {
 }
 
 /** An actor's state and those of the actors below it, as the journal keeps them. */
-function statesOf(id: string, snapshot: unknown): JournalRow['actors'] {
+function statesOf(id: string, snapshot: unknown): readonly ActorState[] {
   const { value, context, children } = snapshot as PersistedActor;
   return [
     { id, value, context },

@@ -58,7 +58,11 @@ export const piChildCommand: MakeChildCommand = (input) => ({
 });
 
 /** Everything of one launch lies below it. */
-export function launchDirOf(sessionDir: SessionDir, agentId: string, launch: number): string {
+export function launchDirOf(
+  sessionDir: Pick<SessionDir, 'launchDir'>,
+  agentId: string,
+  launch: number,
+): string {
   return join(sessionDir.launchDir, `${agentId}.${launch}`);
 }
 

@@ -7,6 +7,7 @@ import { describeError, ShepherdError } from '../errors.ts';
 import type { CloseOutcome, PlaceRef, ProcessExit } from '../hosts/host.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
 import { tellChild } from './child-notices.ts';
+import { confirmNote } from './fieldnotes.ts';
 import type { Frame } from './herd.ts';
 import { sendPassiveNotice } from './notices.ts';
 import type { Effect } from './records.ts';
@@ -15,11 +16,26 @@ import { nameOf } from './router.ts';
 
 /** How an effect went; `error` ends it as well as success does. */
 export type EffectOutcome =
-  | { readonly ok: true; readonly place?: PlaceRef; readonly closed?: CloseOutcome }
+  | {
+      readonly ok: true;
+      readonly place?: PlaceRef;
+      readonly closed?: CloseOutcome;
+      /** The file of a note. */
+      readonly note?: string;
+    }
   | { readonly ok: false; readonly error: unknown };
 
-/** Takes an effect off the list and tells whoever waited for it. */
-export function confirmEffect(frame: Frame, effect: Effect, outcome: EffectOutcome): void {
+/**
+ * Takes an effect off the list and tells whoever waited for it.
+ *
+ * @param unread what lies in the inbox of an agent that is retired.
+ */
+export function confirmEffect(
+  frame: Frame,
+  effect: Effect,
+  outcome: EffectOutcome,
+  unread: readonly Envelope[] = [],
+): void {
   const { draft } = frame;
   if (draft.get('effect', effect.id) === undefined) return;
   draft.remove('effect', effect.id);
@@ -36,10 +52,15 @@ export function confirmEffect(frame: Frame, effect: Effect, outcome: EffectOutco
     case 'notify':
       confirmNotice(frame, effect.noticeId, outcome);
       return;
-    case 'interrupt':
     case 'retire':
+      buryUnread(frame, effect.agentId, unread);
+      return;
+    case 'interrupt':
     case 'remove':
     case 'detach':
+      return;
+    case 'note':
+      confirmNote(frame, effect.taskId, outcome);
       return;
   }
 }
@@ -49,7 +70,11 @@ function confirmNotice(frame: Frame, noticeId: string, outcome: EffectOutcome): 
   const { draft } = frame;
   const record = draft.get('notice', noticeId);
   if (record === undefined) return;
-  draft.put('notice', { ...record, delivered: outcome.ok });
+  draft.put('notice', {
+    ...record,
+    delivered: outcome.ok,
+    ...(outcome.ok ? {} : { isDead: true }),
+  });
   const messageId = messageOf(record.notice);
   if (outcome.ok) {
     if (messageId !== undefined) advanceReceipt(frame, messageId, 'delivered');
@@ -162,20 +187,30 @@ export function noteDialog(frame: Frame, agentId: string, title: string): void {
 }
 
 /** Mail that an ended agent never read is dead; its senders and the Shepherd are told, once. */
-export function buryUnread(frame: Frame, agentId: string, unread: readonly Envelope[]): void {
+function buryUnread(frame: Frame, agentId: string, unread: readonly Envelope[]): void {
   const { draft } = frame;
-  const lost = unread.filter(({ kind }) => kind === 'message' || kind === 'reply');
-  if (lost.length === 0) return;
+  const lost = unread.filter(
+    ({ kind, messageId }) =>
+      (kind === 'message' || kind === 'reply') &&
+      draft.get('message', messageId)?.receipt !== 'delivered' &&
+      draft.get('message', messageId)?.receipt !== 'seen',
+  );
   const name = nameOf(draft, agentId);
   const error = `agent_closed: ${name} ended before it read it.`;
-  for (const { messageId, senderId } of lost) {
+  for (const { messageId, kind, senderId } of lost) {
     draft.change('message', messageId, { receipt: 'dead', error });
+    frame.move({ messageId, kind, from: senderId, to: agentId, isDead: true });
+  }
+  // Who asked has been told that no answer will come.
+  const untold = lost.filter(({ messageId }) => draft.get('request', messageId) === undefined);
+  if (untold.length === 0) return;
+  for (const { messageId, senderId } of untold) {
     tellChild(frame, senderId, {
       code: 'undelivered',
       content: `Message ${messageId} was not read: ${name} has ended.`,
     });
   }
-  const ids = lost.map(({ messageId }) => messageId);
+  const ids = untold.map(({ messageId }) => messageId);
   sendPassiveNotice(frame, `${name} has ended without reading ${ids.join(', ')}.`, {
     agentId,
     messageIds: ids,

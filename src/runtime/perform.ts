@@ -1,8 +1,14 @@
 /** Does the effects of a session: the only place where a step's decisions reach the outside. */
-import { HostError } from '../errors.ts';
+import { join } from 'node:path';
+import { HostError, ShepherdError } from '../errors.ts';
 import type { AgentHost, PlaceRef } from '../hosts/host.ts';
+import type { WithoutMac } from '../mailbox/capability.ts';
+import type { EnvelopeOf } from '../mailbox/envelope.ts';
+import type { Incarnation } from '../mailbox/layout.ts';
 import type { Mailbox } from '../mailbox/mailbox.ts';
 import { remove } from 'fs-extra/esm';
+import { createNoteFiles } from '../notes/note-files.ts';
+import { performNote } from './fieldnotes.ts';
 import { launchDirOf, prepareLaunch, type MakeChildCommand } from './launcher.ts';
 import type { EffectOutcome } from './outcomes.ts';
 import type { Effect } from './records.ts';
@@ -24,11 +30,15 @@ export interface PerformPorts {
 /** How long a child may take to end by itself before its process group is killed. */
 const closeGraceMs = 3_000;
 
+/** As an envelope's JSON has it; what else is in an envelope leaves this much room. */
+const maxNotePathBytes = 1_000;
+
 /** Creates the performer; what it returns or rejects with becomes the effect's outcome. */
 export function createPerformer(ports: PerformPorts) {
   const { store, mailbox, host, sessionDir } = ports;
   // Rises over restarts too: a recipient sees a gap, never a repeat.
   let seq = Date.now();
+  const noteFiles = createNoteFiles({ dir: sessionDir.notesDir });
 
   function agentOf(agentId: string) {
     const agent = store.get('agent', agentId);
@@ -54,7 +64,56 @@ export function createPerformer(ports: PerformPorts) {
     return { ok: true, closed: await host.close(place, { graceMs: closeGraceMs }) };
   }
 
-  return function perform(effect: Effect): EffectOutcome | Promise<EffectOutcome> {
+  /** Where the note of a task lies, if there is one; a path that would crowd the envelope is not told. */
+  function notePathOf(taskId: string): string | undefined {
+    const note = store.get('note', taskId)?.file ?? undefined;
+    if (note === undefined) return undefined;
+    const path = join(sessionDir.notesDir, note);
+    return Buffer.byteLength(JSON.stringify(path)) > maxNotePathBytes ? undefined : path;
+  }
+
+  function publish({ draft, agentId, ...effect }: Extract<Effect, { type: 'publish' }>): void {
+    const to = { agentId, launch: agentOf(agentId).launch };
+    const head = {
+      v: 1,
+      sessionId: sessionDir.sessionId,
+      brokerId: sessionDir.brokerId,
+      messageId: effect.messageId,
+      senderId: effect.senderId,
+      createdAt: effect.createdAtMs,
+      seq: (seq += 1),
+      hops: effect.hops,
+    } as const;
+    if (draft.kind !== 'task') {
+      mailbox.send(to, { ...draft, ...head });
+      return;
+    }
+    const task = store.get('task', draft.taskId);
+    if (draft.attachment !== undefined && task !== undefined) {
+      mailbox.attach(to, draft.attachment, task.description);
+    }
+    const notePath = notePathOf(draft.taskId);
+    if (notePath === undefined) mailbox.send(to, { ...draft, ...head });
+    else sendWithNote(to, { ...draft, ...head }, notePath);
+  }
+
+  /** What was sent without its note before a crash has been sent: the note came later (FN4). */
+  function sendWithNote(
+    to: Incarnation,
+    envelope: WithoutMac<EnvelopeOf<'task'>>,
+    notePath: string,
+  ): void {
+    try {
+      mailbox.send(to, { ...envelope, notePath });
+    } catch (error) {
+      if (!ShepherdError.is(error) || error.code !== 'duplicate_conflict') throw error;
+      mailbox.send(to, envelope);
+    }
+  }
+
+  return function perform(
+    effect: Exclude<Effect, { type: 'retire' }>,
+  ): EffectOutcome | Promise<EffectOutcome> {
     switch (effect.type) {
       case 'launch': {
         const agent = agentOf(effect.agentId);
@@ -65,11 +124,6 @@ export function createPerformer(ports: PerformPorts) {
         return end(effect.agentId);
       case 'interrupt':
         return host.interrupt(placeOf(effect.agentId)).then(() => ({ ok: true }));
-      case 'retire': {
-        const agent = agentOf(effect.agentId);
-        mailbox.fence({ agentId: agent.id, launch: agent.launch });
-        return { ok: true };
-      }
       case 'remove':
         mailbox.remove({ agentId: effect.agentId, launch: effect.launch });
         return remove(launchDirOf(sessionDir, effect.agentId, effect.launch)).then(() => ({
@@ -80,25 +134,12 @@ export function createPerformer(ports: PerformPorts) {
         mailbox.detach({ agentId, launch }, { file });
         return { ok: true };
       }
-      case 'publish': {
-        const { draft } = effect;
-        const to = { agentId: effect.agentId, launch: agentOf(effect.agentId).launch };
-        if (draft.kind === 'task' && draft.attachment !== undefined) {
-          const task = store.get('task', draft.taskId);
-          if (task !== undefined) mailbox.attach(to, draft.attachment, task.description);
-        }
-        mailbox.send(to, {
-          ...draft,
-          v: 1,
-          sessionId: sessionDir.sessionId,
-          brokerId: sessionDir.brokerId,
-          messageId: effect.messageId,
-          senderId: effect.senderId,
-          createdAt: effect.createdAtMs,
-          seq: (seq += 1),
-          hops: effect.hops,
-        });
+      case 'publish':
+        publish(effect);
         return { ok: true };
+      case 'note': {
+        const { taskId, isAgain = false } = effect;
+        return performNote({ reader: store, files: noteFiles }, { taskId, mayHave: isAgain });
       }
       case 'notify': {
         const record = store.get('notice', effect.noticeId);

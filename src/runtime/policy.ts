@@ -1,6 +1,6 @@
 import { defaultLimits, limitsSchema, type Limits } from '../mailbox/limits.ts';
 
-/** The numbers that a session's step decides by: durations in ms, counts, sizes in characters. */
+/** What a session's step decides by: durations in ms, counts, sizes in characters. */
 export interface Policy extends Limits {
   /** How long a question may stay unanswered. */
   readonly replyTimeoutMs: number;
@@ -18,6 +18,8 @@ export interface Policy extends Limits {
   readonly maxTaskBytes: number;
   /** Reminder turns of a child that leaves its task open; 0 = none, and nobody is told. */
   readonly doneNudges: number;
+  /** Whether a task that is dispatched gets a note. */
+  readonly fieldnotes: boolean;
 }
 
 /** Defaults, each from the contract of the product (docs/design.md). */
@@ -31,6 +33,7 @@ export const defaultPolicy: Policy = {
   coalesceMs: 25,
   maxTaskBytes: 1_048_576,
   doneNudges: 1,
+  fieldnotes: true,
 };
 
 /** The part of it that the mailbox, and with it every child, goes by. */

@@ -51,6 +51,8 @@ export function failMessage(
   const message = draft.get('message', messageId);
   if (message === undefined || message.receipt === 'dead' || message.receipt === 'answered') return;
   draft.put('message', { ...message, receipt: 'dead', error });
+  const { kind, senderId: from, targetId: to } = message;
+  frame.move({ messageId, kind, from, to, isDead: true });
   const text = `Message ${messageId} could not be delivered to ${nameOf(draft, message.targetId)}: ${error}`;
   if (message.kind === 'task' && message.taskId !== undefined) {
     draft.change('task', message.taskId, { error });

@@ -49,8 +49,8 @@ export interface AgentRecord {
   readonly queue: readonly string[];
   /** The last message that wakes it: what counts when it does not say the cause of one of its own. */
   readonly wakeId?: string;
-  /** An envelope that wakes it and that its Pi session does not have yet; `null` for none. */
-  readonly callId: string | null;
+  /** An envelope that wakes it and that its Pi session may not have yet; `null` for none. */
+  readonly call: { readonly id: string; readonly atMs: number } | null;
 }
 
 export interface TaskRecord {
@@ -82,6 +82,15 @@ export interface TaskRecord {
   readonly evidenceAtStart: Evidence;
   readonly lateEvents: readonly LateEvent[];
   readonly result?: TaskResult;
+}
+
+/** The note that a task is to have; `id` is the task's. */
+export interface NoteRecord {
+  readonly id: string;
+  /** Its name; `null` until it is there. */
+  readonly file: string | null;
+  /** Why it could not be written, once the Shepherd has been told. */
+  readonly trouble?: string;
 }
 
 export interface RequestRecord {
@@ -136,6 +145,8 @@ export interface NoticeRecord {
   readonly id: string;
   readonly notice: Notice;
   readonly delivered: boolean;
+  /** Pi would not take it: it is not told again, and the Shepherd knows that much. */
+  readonly isDead?: true;
 }
 
 /** An envelope that has had its effect, and the answer that its sender was given. */
@@ -181,12 +192,20 @@ export type EffectBody =
       readonly launch: number;
       readonly file: string;
     }
+  /** Reserves the note of a task, or writes into it how the task is now. */
+  | {
+      readonly type: 'note';
+      readonly taskId: string;
+      /** Not in the store: an earlier process may have begun it. */
+      readonly isAgain?: true;
+    }
   | { readonly type: 'notify'; readonly noticeId: string };
 
 /** Every table, by name; `id` is the key of each. */
 export interface Tables {
   agent: AgentRecord;
   task: TaskRecord;
+  note: NoteRecord;
   request: RequestRecord;
   message: MessageRecord;
   notice: NoticeRecord;

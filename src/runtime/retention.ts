@@ -5,20 +5,24 @@
  * RN2. A task goes together with its requests and its message; an ended agent with its files, and only
  *      once none of its tasks is kept and its process is proven gone.
  * RN3. What is kept is bounded: `keep` of each kind of record, and a multiple of it of the rest.
+ * RN4. However little is kept: an envelope that may come again is remembered.
  */
+import { SHEPHERD_ID } from '../ids.ts';
 import type { Frame } from './herd.ts';
-import type { AgentRecord, Table, Tables, TaskRecord } from './records.ts';
+import type { AgentRecord, MessageRecord, Table, Tables, TaskRecord } from './records.ts';
 
 export interface Retention {
-  /** How many finished tasks, and as many of each other finished thing, are kept. */
+  /** How many finished tasks, and as many of each other finished thing, are kept; 0 for none. */
   readonly keep: number;
   /** How long a finished thing is kept at most, in ms. */
   readonly keepMs: number;
 }
 
-/** Handled envelopes are remembered for longer than any of them could come again. */
+/** Handled envelopes for each task that is kept. */
 const seenFactor = 10;
-/** Journal rows for each task that is kept. */
+/** And at least as many as an inbox keeps of its `done`: up to 64 share a commit before their acks. */
+const leastSeen = 2_000;
+/** Journal rows for each task that is kept, and at least those of one. */
 const rowFactor = 100;
 
 /** Removes what is over the bounds; returns how many records went. */
@@ -30,15 +34,15 @@ export function forgetFinished(frame: Frame, retention: Retention): number {
   );
   for (const task of tasks) forgetTask(frame, task);
   const notices = finished(frame, 'notice', retention, (record) =>
-    record.delivered ? record.notice.atMs : undefined,
+    record.delivered || record.isDead === true ? record.notice.atMs : undefined,
   );
   const messages = finished(frame, 'message', retention, (message) =>
-    message.receipt === 'queued' ? undefined : message.atMs,
+    message.receipt === 'queued' && mayBeRead(frame, message) ? undefined : message.atMs,
   );
   const requests = finished(frame, 'request', retention, (request) =>
     request.taskId === null ? request.settledAtMs : undefined,
   );
-  const seen = draft.all('seen').slice(0, -retention.keep * seenFactor);
+  const seen = draft.all('seen').slice(0, -Math.max(leastSeen, retention.keep * seenFactor));
   for (const [table, records] of [
     ['notice', notices],
     ['message', messages],
@@ -50,7 +54,7 @@ export function forgetFinished(frame: Frame, retention: Retention): number {
   forgetKeys(frame);
   forgetRates(frame);
   const agents = forgetAgents(frame, retention);
-  draft.forgetJournal(retention.keep * rowFactor);
+  draft.forgetJournal(Math.max(1, retention.keep) * rowFactor);
   const lists = [tasks, notices, messages, requests, seen, agents];
   return lists.reduce((sum, list) => sum + list.length, 0);
 }
@@ -75,9 +79,18 @@ function finished<K extends Table>(
     .map(({ record }) => record);
 }
 
+/** Nobody will say any more how far the mail of an agent that has ended had come. */
+function mayBeRead({ draft }: Frame, { targetId }: MessageRecord): boolean {
+  if (targetId === SHEPHERD_ID) return true;
+  const agent = draft.get('agent', targetId);
+  return agent !== undefined && agent.endedAtMs === undefined;
+}
+
 /** Everything that is still to be told, as one text to look ids up in. */
 function unreportedText(frame: Frame): string {
-  const undelivered = frame.draft.all('notice').filter(({ delivered }) => !delivered);
+  const undelivered = frame.draft
+    .all('notice')
+    .filter(({ delivered, isDead }) => !delivered && isDead !== true);
   const held = frame.herd.watchers().flatMap((watcher) => watcher.getSnapshot().context.settled);
   return JSON.stringify([undelivered, held]);
 }
@@ -90,6 +103,8 @@ function forgetTask(frame: Frame, task: TaskRecord): void {
     frame.effect({ type: 'detach', agentId: task.agentId, launch, file });
   }
   draft.remove('task', task.id);
+  // Only what is known of it: the file is for people, and stays.
+  draft.remove('note', task.id);
   draft.remove('message', task.messageId);
   for (const id of task.requestIds) draft.remove('request', id);
 }

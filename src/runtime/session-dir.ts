@@ -10,10 +10,12 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { MailboxError } from '../errors.ts';
+import { ConfigError, MailboxError, ShepherdError } from '../errors.ts';
+import { onDisk } from '../mailbox/mail-fs.ts';
 
 export interface SessionDir {
   readonly dir: string;
@@ -24,6 +26,8 @@ export interface SessionDir {
   readonly storePath: string;
   readonly mailboxDir: string;
   readonly launchDir: string;
+  /** Made with the first note. */
+  readonly notesDir: string;
   /** Who has the session now. */
   readonly ownerFile: string;
 }
@@ -33,21 +37,47 @@ export function stateDirOf(cwd: string): string {
   return join(cwd, '.shepherd', 'sessions');
 }
 
-/** Whether there is a session with this key; makes nothing. */
-export function hasSession(stateDir: string, key: string): boolean {
-  const name = existsSync(stateDir) ? findName(stateDir, key) : undefined;
-  return name !== undefined && existsSync(join(stateDir, name, 'session.db'));
+/** Where the launches of the session in `dir` lie. */
+export function launchesOf(dir: string): Pick<SessionDir, 'launchDir'> {
+  return { launchDir: join(dir, 'launch') };
 }
 
 /**
- * Has a key mean another session from now on: one that its own owner will not come back to.
+ * The name of the directory of the session that this key means, if there is one; makes nothing.
+ *
+ * @throws MailboxError `disk_error`.
+ */
+export function findSession(stateDir: string, key: string): string | undefined {
+  const name = existsSync(stateDir) ? findName(stateDir, key) : undefined;
+  return name !== undefined && existsSync(join(stateDir, name, 'session.db')) ? name : undefined;
+}
+
+/**
+ * Has a key mean another session from now on: one that its own owner will not come back to. Returns
+ * what takes that back. Only for who holds that session: of two that adopt it at once one has to lose.
  *
  * @param name the directory's name, as `listSessions` gives it.
+ * @throws MailboxError `disk_error`, as does what it returns.
  */
-export function adoptSession(stateDir: string, key: string, name: string): void {
+export function adoptSession(stateDir: string, key: string, name: string): () => void {
   const path = aliasPath(stateDir, key);
-  writeFileSync(`${path}.tmp`, name, { mode: 0o600 });
-  renameSync(`${path}.tmp`, path);
+  const before = readAlias(path);
+  writeAlias(path, name);
+  return () => {
+    if (before !== undefined) writeAlias(path, before);
+    else onDisk('remove', path, () => rmSync(path, { force: true }));
+  };
+}
+
+function readAlias(path: string): string | undefined {
+  return existsSync(path) ? onDisk('read', path, () => readFileSync(path, 'utf8')) : undefined;
+}
+
+function writeAlias(path: string, name: string): void {
+  onDisk('write', path, () => {
+    writeFileSync(`${path}.tmp`, name, { mode: 0o600 });
+    renameSync(`${path}.tmp`, path);
+  });
 }
 
 /** Says which session a key means, where that is not the one it made. */
@@ -56,9 +86,8 @@ function aliasPath(stateDir: string, key: string): string {
 }
 
 function findName(stateDir: string, key: string): string | undefined {
-  const names = sessionNames(stateDir);
-  const path = aliasPath(stateDir, key);
-  const adopted = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+  const names = onDisk('list', stateDir, () => sessionNames(stateDir));
+  const adopted = readAlias(aliasPath(stateDir, key));
   if (adopted !== undefined && names.includes(adopted)) return adopted;
   return names.find((entry) => entry.endsWith(`-${suffixOf(key)}`));
 }
@@ -74,29 +103,41 @@ function suffixOf(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 8);
 }
 
-const ignored = ['*', '!*/', '!.gitignore', '!*/notes/**', ''].join('\n');
+/** A note's path within its session's directory, with `/` on every system. */
+export function notePathInSession(file: string): string {
+  return `notes/${file}`;
+}
+
+const ignored = ['*', '!*/', '!.gitignore', '!*/notes/**', '.*.tmp', ''].join('\n');
 
 /**
  * Finds the directory of the session with this key, or makes it; 0700.
  *
  * @param name what people see; anything but letters and digits becomes `-`.
- * @throws MailboxError `disk_error` when the state directory cannot be written.
+ * @throws MailboxError `disk_error` when the state directory cannot be written; ConfigError
+ * `invalid_argument` for one to adopt that is not there.
  */
 export function openSessionDir(options: {
   readonly stateDir: string;
   readonly key: string;
   readonly name: string;
+  /** Name of the directory to open instead, whatever the key means; it has to be there. */
+  readonly adopt?: string | undefined;
 }): SessionDir {
   const stateDir = resolve(options.stateDir);
   try {
     mkdirSync(stateDir, { recursive: true, mode: 0o700 });
     writeFileSync(join(stateDir, '.gitignore'), ignored);
-    const known = findName(stateDir, options.key);
+    const { adopt } = options;
+    if (adopt !== undefined && !sessionNames(stateDir).includes(adopt)) {
+      throw new ConfigError('invalid_argument', `There is no session ${adopt} in ${stateDir}.`);
+    }
+    const known = adopt ?? findName(stateDir, options.key);
     const name = known ?? allocate(stateDir, slug(options.name), suffixOf(options.key));
     const dir = join(stateDir, name);
     // From its name, so that an adopted session stays what its children know it as.
     const id = name.slice(-8);
-    const paths = { mailboxDir: join(dir, 'mailbox'), launchDir: join(dir, 'launch') };
+    const paths = { mailboxDir: join(dir, 'mailbox'), ...launchesOf(dir) };
     for (const path of Object.values(paths)) mkdirSync(path, { recursive: true, mode: 0o700 });
     const isNew = Object.values(paths).every((path) => readdirSync(path).length === 0);
     return {
@@ -106,9 +147,11 @@ export function openSessionDir(options: {
       brokerId: `shepherd-broker-${id}`,
       storePath: join(dir, 'session.db'),
       ownerFile: join(dir, 'owner.json'),
+      notesDir: join(dir, 'notes'),
       ...paths,
     };
   } catch (cause) {
+    if (ShepherdError.is(cause)) throw cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new MailboxError('disk_error', `Could not make the session in ${stateDir}: ${reason}.`, {
       cause,

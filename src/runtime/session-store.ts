@@ -6,14 +6,14 @@
  */
 import { chmodSync } from 'node:fs';
 import type * as Sqlite from 'node:sqlite';
-import { ConfigError, MailboxError, ShepherdError } from '../errors.ts';
+import { ConfigError, describeError, MailboxError, ShepherdError } from '../errors.ts';
 import { errnoOf } from '../mailbox/mail-fs.ts';
 import type { Table, Tables } from './records.ts';
 import type { SessionOwner } from './session-lock.ts';
 import type { JournalRow, Store } from './store.ts';
 
 /** Version of the file's layout and of the charts' snapshots; another one is refused. */
-const version = 1;
+const version = 2;
 
 const schema = `
   CREATE TABLE IF NOT EXISTS record (
@@ -21,7 +21,7 @@ const schema = `
     UNIQUE (kind, id)
   );
   CREATE TABLE IF NOT EXISTS snapshot (
-    seq INTEGER PRIMARY KEY, actor TEXT NOT NULL UNIQUE, body TEXT NOT NULL
+    seq INTEGER PRIMARY KEY, actor TEXT NOT NULL UNIQUE, body TEXT NOT NULL, row INTEGER NOT NULL
   );
   CREATE TABLE IF NOT EXISTS owner (
     one INTEGER PRIMARY KEY CHECK (one = 1), token TEXT NOT NULL, body TEXT NOT NULL
@@ -108,15 +108,17 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
     snapshot: db.prepare('SELECT body FROM snapshot WHERE actor = ?'),
     snapshots: db.prepare('SELECT actor, body FROM snapshot ORDER BY seq'),
     keep: db.prepare(
-      `INSERT INTO snapshot (actor, body) VALUES (?, ?)
-       ON CONFLICT (actor) DO UPDATE SET body = excluded.body`,
+      `INSERT INTO snapshot (actor, body, row) VALUES (?, ?, ?)
+       ON CONFLICT (actor) DO UPDATE SET body = excluded.body, row = excluded.row`,
     ),
     drop: db.prepare('DELETE FROM snapshot WHERE actor = ?'),
     owner: db.prepare('SELECT body FROM owner'),
     firstOwner: db.prepare('INSERT OR IGNORE INTO owner (one, token, body) VALUES (1, ?, ?)'),
     nextOwner: db.prepare('UPDATE owner SET token = ?, body = ? WHERE token = ?'),
     row: db.prepare('INSERT INTO journal (body) VALUES (?)'),
-    forget: db.prepare('DELETE FROM journal WHERE seq <= (SELECT max(seq) FROM journal) - ?'),
+    forget: db.prepare(
+      'DELETE FROM journal WHERE seq <= ? AND seq NOT IN (SELECT row FROM snapshot)',
+    ),
     rows: db.prepare('SELECT seq, body FROM journal WHERE seq > ? ORDER BY seq LIMIT ?'),
   };
 
@@ -138,7 +140,20 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
 
   function body(statement: Sqlite.StatementSync, ...keys: string[]): unknown {
     const row = rowsOf<{ body: string }>(statement, ...keys)[0];
-    return row === undefined ? undefined : JSON.parse(row.body);
+    return row === undefined ? undefined : parse(row.body);
+  }
+
+  function parse(text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch (cause) {
+      throw new ConfigError(
+        'session_damaged',
+        `${path} holds something that is not JSON (${describeError(cause)}). Put back a copy, ` +
+          `together with its -wal file, or move the session's directory away.`,
+        { cause, data: { path } },
+      );
+    }
   }
 
   /** Undoes what failed; that it cannot be undone says less than the error that led here. */
@@ -157,15 +172,15 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
     get: <K extends Table>(table: K, id: string) =>
       body(sql.get, table, id) as Tables[K] | undefined,
     all: <K extends Table>(table: K) =>
-      rowsOf<{ body: string }>(sql.all, table).map((row) => JSON.parse(row.body) as Tables[K]),
+      rowsOf<{ body: string }>(sql.all, table).map((row) => parse(row.body) as Tables[K]),
     snapshot: (actorId) => body(sql.snapshot, actorId),
     snapshots: () =>
       rowsOf<{ actor: string; body: string }>(sql.snapshots).map(
-        (row) => [row.actor, JSON.parse(row.body) as unknown] as const,
+        (row) => [row.actor, parse(row.body)] as const,
       ),
     journal: ({ after, limit }) =>
       rowsOf<{ seq: number; body: string }>(sql.rows, after, limit).map((row) =>
-        Object.assign(JSON.parse(row.body) as JournalRow, { seq: row.seq }),
+        Object.assign(parse(row.body) as JournalRow, { seq: row.seq }),
       ),
     commit(commit) {
       refuseLost();
@@ -176,12 +191,12 @@ function createStore(db: Sqlite.DatabaseSync, path: string): Store {
           sql.put.run(table, record.id, JSON.stringify(record));
         }
         for (const { table, id } of commit.deletes) sql.remove.run(table, id);
+        const row = Number(sql.row.run(JSON.stringify(commit.journal)).lastInsertRowid);
         for (const [actor, snapshot] of commit.snapshots) {
           if (snapshot === null) sql.drop.run(actor);
-          else sql.keep.run(actor, JSON.stringify(snapshot));
+          else sql.keep.run(actor, JSON.stringify(snapshot), row);
         }
-        sql.row.run(JSON.stringify(commit.journal));
-        if (commit.keepRows !== undefined) sql.forget.run(commit.keepRows);
+        if (commit.keepRows !== undefined) sql.forget.run(row - commit.keepRows);
         db.exec(isShared ? 'RELEASE step' : 'COMMIT');
       } catch (cause) {
         const isUndone = undo(isShared ? 'ROLLBACK TO step; RELEASE step' : 'ROLLBACK');

@@ -159,6 +159,8 @@ export interface TaskStatus {
   readonly agentId: string;
   readonly state: TaskState;
   readonly description: string;
+  /** Its fieldnote, a path within the session's directory: `notes/scout-01.md`. */
+  readonly note?: string;
   /** Every state the task was in, in order, with the epoch ms of its beginning. */
   readonly states: readonly { readonly state: TaskState; readonly atMs: number }[];
   /** Place in the agent's queue, from 1, while the task is held. */

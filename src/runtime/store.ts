@@ -16,8 +16,28 @@ export interface Commit {
   /** Persisted snapshots of the touched top-level actors; `null` removes a finished one. */
   readonly snapshots: ReadonlyMap<string, unknown>;
   readonly journal: JournalRow;
-  /** Keep this many of the newest journal rows; undefined keeps all. */
+  /**
+   * Keep this many of the newest journal rows, and of each actor that has a snapshot the row with its
+   * newest state, however old; undefined keeps all.
+   */
   readonly keepRows?: number | undefined;
+}
+
+/** An actor's state at the end of a step. */
+export interface ActorState {
+  readonly id: string;
+  readonly value: unknown;
+  readonly context: unknown;
+}
+
+/** An envelope that came in, was sent, or found nobody. */
+export interface Move {
+  readonly messageId: string;
+  readonly kind: string;
+  readonly from: string;
+  readonly to: string;
+  /** It is a dead letter from now on. */
+  readonly isDead?: true;
 }
 
 /** What a step was about; with the touched actors' states any past moment can be shown. */
@@ -25,18 +45,11 @@ export interface JournalRow {
   readonly atMs: number;
   /** What came in: `command delegate`, `envelope task_done`, `timer`, … */
   readonly input: string;
-  readonly actors: readonly {
-    readonly id: string;
-    readonly value: unknown;
-    readonly context: unknown;
-  }[];
-  /** Envelopes that this step took in or sent out. */
-  readonly moves: readonly {
-    readonly messageId: string;
-    readonly kind: string;
-    readonly from: string;
-    readonly to: string;
-  }[];
+  /** Those that it touched, with all below them; also what ended in it. */
+  readonly actors: readonly ActorState[];
+  /** Envelopes that this step took in, sent out or gave up. */
+  readonly moves: readonly Move[];
+  /** What went wrong in the step before, and was rolled back. */
   readonly error?: string;
 }
 
@@ -71,7 +84,9 @@ export interface Store {
 export function createMemoryStore(): Store {
   const tables = new Map<Table, Map<string, Tables[Table]>>();
   const actors = new Map<string, unknown>();
-  const rows: (JournalRow & { readonly seq: number })[] = [];
+  let rows: (JournalRow & { readonly seq: number })[] = [];
+  /** The row with each actor's newest snapshot. */
+  const newest = new Map<string, number>();
   let owner: SessionOwner | undefined;
 
   function table<K extends Table>(name: K): Map<string, Tables[K]> {
@@ -89,12 +104,22 @@ export function createMemoryStore(): Store {
     commit(commit) {
       for (const { table: name, record } of commit.puts) table(name).set(record.id, record);
       for (const { table: name, id } of commit.deletes) table(name).delete(id);
+      const seq = (rows.at(-1)?.seq ?? 0) + 1;
+      rows.push({ ...commit.journal, seq });
       for (const [id, snapshot] of commit.snapshots) {
-        if (snapshot === null) actors.delete(id);
-        else actors.set(id, structuredClone(snapshot));
+        if (snapshot === null) {
+          actors.delete(id);
+          newest.delete(id);
+        } else {
+          actors.set(id, structuredClone(snapshot));
+          newest.set(id, seq);
+        }
       }
-      rows.push({ ...commit.journal, seq: (rows.at(-1)?.seq ?? 0) + 1 });
-      if (commit.keepRows !== undefined) rows.splice(0, rows.length - commit.keepRows);
+      if (commit.keepRows !== undefined) {
+        const oldest = seq - commit.keepRows;
+        const needed = new Set(newest.values());
+        rows = rows.filter((row) => row.seq > oldest || needed.has(row.seq));
+      }
     },
     // Nothing here can fail half-way.
     transaction: (work) => work(),
@@ -118,7 +143,7 @@ export interface Draft {
   /** Puts the record with the given fields replaced; nothing for an unknown id. */
   change<K extends Table>(table: K, id: string, fields: Partial<Tables[K]>): void;
   remove(table: Table, id: string): void;
-  /** Has the commit keep only this many of the newest journal rows. */
+  /** Has the commit keep only this many of the newest journal rows, and what live actors need. */
   forgetJournal(keepRows: number): void;
   changes(): Pick<Commit, 'puts' | 'deletes' | 'keepRows'>;
 }

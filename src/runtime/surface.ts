@@ -311,21 +311,28 @@ async function allDone(outcomes: Promise<readonly EffectOutcome[]>): Promise<voi
 function streamChanges(engine: Engine, signal: AbortSignal): AsyncIterable<Change> {
   const kept: Change[] = [];
   const wake = new EventTarget();
+  let isEnded = false;
   const stop = engine.on((change) => {
     kept.push(change);
     wake.dispatchEvent(new Event('change'));
   });
-
-  async function* read(): AsyncGenerator<Change> {
-    try {
-      while (!signal.aborted || kept.length > 0) {
-        const change = kept.shift();
-        if (change !== undefined) yield change;
-        else await once(wake, 'change', { signal }).catch(() => undefined);
+  const end = (): IteratorResult<Change, undefined> => {
+    isEnded = true;
+    kept.length = 0;
+    stop();
+    return { done: true, value: undefined };
+  };
+  // By hand: a generator that was never begun would not hear of its end.
+  const iterator: AsyncIterator<Change, undefined> = {
+    async next() {
+      for (;;) {
+        const value = kept.shift();
+        if (value !== undefined) return { done: false, value };
+        if (isEnded || signal.aborted) return end();
+        await once(wake, 'change', { signal }).catch(() => undefined);
       }
-    } finally {
-      stop();
-    }
-  }
-  return read();
+    },
+    return: () => Promise.resolve(end()),
+  };
+  return { [Symbol.asyncIterator]: () => iterator };
 }

@@ -7,6 +7,7 @@ import type {
   RequestRecord,
   TaskRecord,
 } from './records.ts';
+import { notePathInSession } from './session-dir.ts';
 import type { AgentStatus, MessageStatus, RequestView, TaskStatus } from './shepherd.ts';
 
 export function viewRequest(reader: Reader, request: RequestRecord): RequestView {
@@ -30,6 +31,7 @@ export function viewTask(reader: Reader, task: TaskRecord, nowMs: number): TaskS
   });
   const oldest = requests.find((request) => request.state === 'open');
   const position = (reader.get('agent', task.agentId)?.queue.indexOf(task.id) ?? -1) + 1;
+  const note = reader.get('note', task.id)?.file;
   const since = task.states.at(-1)?.atMs ?? nowMs;
   return {
     id: task.id,
@@ -45,6 +47,7 @@ export function viewTask(reader: Reader, task: TaskRecord, nowMs: number): TaskS
     ...(task.state === 'waiting' && oldest !== undefined
       ? { pendingRequest: oldest.requestId, waitingOn: oldest.recipientName }
       : {}),
+    ...(typeof note === 'string' ? { note: notePathInSession(note) } : {}),
     ...(task.result === undefined ? {} : { result: task.result }),
   };
 }

@@ -1,36 +1,28 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Command } from '../../src/cli/command.ts';
 import { mailbox, mailboxReportSchema } from '../../src/cli/commands/mailbox.ts';
 import { sessions, sessionsReportSchema } from '../../src/cli/commands/sessions.ts';
 import { status, statusReportSchema } from '../../src/cli/commands/status.ts';
+import { writeExit, writeStarted } from '../../src/hosts/launch.ts';
+import { identify } from '../../src/hosts/processes.ts';
+import { listSessions } from '../../src/runtime/sessions.ts';
+import type { TestChild } from '../support/child.ts';
+import { runCommand, type Ran } from '../support/cli.ts';
 import { eventually, openHerd, type TestHerd } from '../support/herd.ts';
 
-interface Ran {
-  readonly lines: readonly string[];
-  /** The one document of `--json`. */
-  json(): unknown;
-}
-
-/** Runs a command over the herd's project, as `main.ts` does. */
-async function run(
+/** Runs a command over the herd's project. */
+const run = (
   command: Command,
   herd: TestHerd,
   options: { readonly words?: readonly string[]; readonly values?: Record<string, unknown> } = {},
-): Promise<Ran> {
-  const lines: string[] = [];
-  await command.run({
+): Promise<Ran> =>
+  runCommand(command, {
     values: { dir: herd.pasture.dir, ...options.values },
-    positionals: options.words ?? [],
-    out: (line) => lines.push(line),
-    err: (line) => lines.push(line),
-    signal: new AbortController().signal,
+    words: options.words ?? [],
     now: () => herd.pasture.nowMs,
-    columns: 120,
   });
-  return { lines, json: () => JSON.parse(lines.join('\n')) as unknown };
-}
 
 const asJson = { json: true };
 
@@ -45,6 +37,29 @@ describe('sheepfold sessions', () => {
 
     expect(report.sessions).toMatchObject([
       { owner: { state: 'held', verdict: 'alive', key: 'the test' }, liveAgents: 1, openTasks: 1 },
+    ]);
+  });
+
+  it('counts as live, once nobody has the session, what may still run', async () => {
+    const herd = await openHerd();
+    for (const label of ['running', 'ended as an orphan', 'gone']) await herd.hatch(label);
+    const [running = '', orphaned = ''] = herd.host.launches.map(({ launchDir }) => launchDir);
+    const self = await identify(process.pid);
+    const runner = { runnerPid: self.pid, runnerStartTime: self.startTime };
+    await writeStarted(running, { ...self, ...runner, pgid: self.pid, atMs: 0 });
+    await writeExit(orphaned, { code: 143, signal: null, atMs: 0, reason: 'orphaned' });
+    const counted = async () => {
+      const listed = await run(sessions, herd, { values: asJson });
+      const [summary] = await listSessions(join(herd.shepherd.sessionDir, '..'));
+      return [sessionsReportSchema.parse(listed.json()).sessions, summary];
+    };
+    expect(await counted()).toMatchObject([[{ liveAgents: 3 }], { runningAgents: 3 }]);
+
+    herd.abandon();
+
+    expect(await counted()).toMatchObject([
+      [{ liveAgents: 1 }],
+      { runningAgents: 1, liveAgents: 3 },
     ]);
   });
 
@@ -129,6 +144,59 @@ describe('sheepfold status', () => {
       code: 'invalid_argument',
       message: expect.stringContaining('0001-'),
     });
+  });
+});
+
+/** Has a child give up a letter that it has acked, as one that its Pi would not take. */
+async function bury(child: TestChild, herd: TestHerd, messageId: string): Promise<void> {
+  const pathIn = (folder: string) =>
+    join(child.identity.boxesDir, 'inbox', folder, `${messageId}.json`);
+  await eventually(() => renameSync(pathIn('done'), pathIn('dead')));
+  const draft = { kind: 'receipt', targetId: 'shepherd', forMessageId: messageId } as const;
+  child.send({ ...draft, receipt: 'dead' });
+  await eventually(() =>
+    expect(herd.shepherd.messages(messageId)).toMatchObject([{ receipt: 'dead' }]),
+  );
+}
+
+describe('sheepfold mailbox retry', () => {
+  it('puts a dead letter back in line, and its receipt with it', async () => {
+    const herd = await openHerd();
+    const [one, two] = [await herd.hatch('one'), await herd.hatch('two')];
+    const { messageId } = await one.say(two.id, 'Baa.');
+    await bury(two, herd, messageId);
+    herd.abandon();
+
+    await run(mailbox, herd, { words: ['retry', messageId] });
+
+    const again = await herd.reopen();
+    const [message] = again.shepherd.messages(messageId);
+    expect(message).toMatchObject({ receipt: 'queued' });
+    expect(message).not.toHaveProperty('error');
+    const report = { kind: 'receipt', targetId: 'shepherd', forMessageId: messageId } as const;
+    two.send({ ...report, receipt: 'seen' });
+    await eventually(() =>
+      expect(again.shepherd.messages(messageId)).toMatchObject([{ receipt: 'seen' }]),
+    );
+  });
+
+  it('refuses the letter of a task that has ended', async () => {
+    const herd = await openHerd();
+    const one = await herd.hatch('one');
+    const taskId = await herd.delegate(one);
+    const { messageId } = await one.receives('task');
+    await bury(one, herd, messageId);
+    herd.abandon();
+
+    await expect(run(mailbox, herd, { words: ['retry', messageId] })).rejects.toMatchObject({
+      code: 'task_settled',
+      message: expect.stringMatching(new RegExp(`${taskId}, which is failed already.*delegate`)),
+    });
+
+    const listed = await run(mailbox, herd, { words: ['dead'], values: asJson });
+    expect(mailboxReportSchema.parse(listed.json()).mail).toMatchObject([{ messageId }]);
+    const again = await herd.reopen();
+    expect(again.shepherd.messages(messageId)).toMatchObject([{ receipt: 'dead' }]);
   });
 });
 

@@ -288,6 +288,23 @@ describe('open', () => {
 });
 
 describe('parent', () => {
+  it('that adopts a child it cannot see for a moment tells of its end all the same', async () => {
+    const { bench: made, host, ref } = await openChild('obey');
+    host.dispose();
+    const next = made.another();
+    const heard = listen(next);
+    const { started } = launchPaths(ref.launchDir);
+    const well = await readFile(started);
+    await writeFile(started, '');
+    expect(await next.adopt(ref)).toEqual({ presence: 'unknown' });
+
+    await writeFile(started, well);
+    await made.end(ref, 'code 3');
+
+    expect(await heard.exits(1)).toMatchObject([{ ref, exit: { code: 3 } }]);
+    expect(await next.close(ref, { graceMs: 0 })).toBe('already_gone');
+  });
+
   it('that is killed leaves a child which the next one adopts, drives and closes', async () => {
     const { bench: made, ref, next } = await openFromKilledParent();
     const heard = listen(next);

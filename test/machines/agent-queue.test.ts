@@ -74,6 +74,8 @@ describe('a task for a busy agent', () => {
     const bench = openCharts();
     const agent = startBusy(bench);
     settle(agent, taskId);
+    expect(offers(bench)).toBe(0);
+    agent.send(turnSettled);
     expect(offers(bench)).toBe(1);
 
     bench.clock.advanceTo(700);

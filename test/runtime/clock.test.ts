@@ -82,6 +82,22 @@ describe('C2. Infinity and NaN never fire; a delay of any length keeps its insta
   });
 });
 
+describe('C4. Cancelled timers take no more room than live ones do', () => {
+  it('forgets them before they are due, and fires the others in order', () => {
+    const clock = createSimulatedClock();
+    const log: string[] = [];
+    for (const ms of [30, 10, 20]) arm(clock, log, `after ${ms}`, ms);
+
+    for (let index = 0; index < 5_000; index += 1) {
+      clock.clearTimeout(arm(clock, log, 'never', 1_000_000 - index));
+    }
+
+    expect(clock.size()).toBeLessThan(100);
+    clock.advanceTo(2_000_000);
+    expect(log).toEqual(['after 10', 'after 20', 'after 30']);
+  });
+});
+
 describe('C3. Time stands still until it is moved', () => {
   it('counts from the instant to which it was moved, backwards too', () => {
     const clock = createActorClock(1_000);

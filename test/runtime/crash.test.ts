@@ -48,6 +48,18 @@ describe('a chart that throws', () => {
     expect(await two.done('completed')).toMatchObject({ ok: true });
   });
 
+  it('is in the journal, with what went wrong', async () => {
+    const { herd, one, taskId, spoil } = await openWatched();
+    spoil(taskId, 'staleAfterMs');
+
+    await one.say('shepherd', 'Which gate?', { expectsReply: true });
+
+    const rows = herd.store.journal({ after: 0, limit: 999 });
+    expect(rows.filter(({ error }) => error !== undefined)).toMatchObject([
+      { input: 'crash', error: expect.stringMatching(/^internal_error: .*bad grass/) },
+    ]);
+  });
+
   it('leaves its agent alive, which can be given another task', async () => {
     const { herd, one, taskId, spoil } = await openWatched();
     spoil(taskId, 'staleAfterMs');

@@ -161,3 +161,64 @@ describe('an idempotency key', () => {
     ).rejects.toMatchObject({ code: 'invalid_task' });
   });
 });
+
+describe('a shepherd_done said twice', () => {
+  it('settles the task of its turn, and never the one that waits behind it', async () => {
+    const { herd, one, first, second } = await openQueue();
+    one.turn('turn_started', { taskId: first });
+    one.send({ kind: 'task_done', targetId: 'shepherd', status: 'completed', summary: 'Forty.' });
+    const again = await one.done('completed', { summary: 'Forty, I said.' });
+
+    expect(again).toMatchObject({ ok: true, data: { taskId: first, repeat: true } });
+    expect(herd.shepherd.task(second.taskId).state).toBe('created');
+    one.turn('turn_settled');
+    await one.receives('task', ({ taskId }) => taskId === second.taskId);
+    expect(herd.shepherd.task(second.taskId).state).toBe('running');
+    expect(herd.shepherd.task(first).result?.summary).toBe('Forty.');
+  });
+
+  it('before the next task began is about the one before, whenever it is read', async () => {
+    const { herd, one, first, second } = await openQueue();
+    herd.abandon();
+    const done = { kind: 'task_done', targetId: 'shepherd', status: 'completed' } as const;
+    one.send(done);
+    one.send(done);
+    herd.pasture.nowMs += 1_000;
+
+    const reopened = await herd.reopen();
+
+    await one.receives('task', ({ taskId }) => taskId === second.taskId);
+    expect(statesOf(reopened)).toEqual(['completed', 'running', 'created']);
+    expect(reopened.shepherd.task(first).result).toMatchObject({ status: 'completed' });
+  });
+
+  it('of a task that is held is refused, and names the one that its sender has', async () => {
+    const { herd, one, first, second } = await openQueue();
+
+    expect(await one.done('completed', { taskId: second.taskId })).toMatchObject({
+      ok: false,
+      code: 'invalid_task',
+      data: { ownTaskId: first },
+    });
+    expect(statesOf(herd)).toEqual(['running', 'created', 'created']);
+  });
+});
+
+it('a question of its own held task is refused: the child cannot have it yet', async () => {
+  const { herd, one, second } = await openQueue();
+
+  expect(
+    await one.say('shepherd', 'How?', { expectsReply: true, taskId: second.taskId }),
+  ).toMatchObject({ ok: false, code: 'invalid_task' });
+  expect(herd.shepherd.task(second.taskId)).toMatchObject({ state: 'created', requests: [] });
+});
+
+it('a task given without queue does not overtake those that wait', async () => {
+  const { herd, one, first } = await openQueue();
+  one.turn('turn_started', { taskId: first });
+  await one.done('completed');
+
+  await expect(herd.shepherd.delegate({ target: one.id, task: 'Hop.' })).rejects.toMatchObject({
+    code: 'active_task',
+  });
+});

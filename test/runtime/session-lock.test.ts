@@ -32,14 +32,15 @@ const take = () =>
   });
 
 /** Puts an owner there as another process would have left it. */
-function leave(identity: OwnerIdentity, state: SessionOwner['state'] = 'held'): void {
+function leave(identity: OwnerIdentity, more: Partial<SessionOwner> = {}): void {
   store.swapOwner(store.owner()?.token, {
     token: 'theirs',
-    state,
+    state: 'held',
     identity,
     key: 'a key',
     canReturn: true,
     atMs: 0,
+    ...more,
   });
 }
 
@@ -85,6 +86,16 @@ describe('a session', () => {
     await once(child, 'exit');
 
     await expect(take()).resolves.toBeDefined();
+  });
+
+  it('SL2: says that a command of the CLI has it, and that it will be free soon', async () => {
+    leave({ ...(await describeSelf()), ...(await identify(process.ppid)) }, { isCommand: true });
+
+    await expect(take()).rejects.toMatchObject({
+      code: 'session_owned',
+      retryable: true,
+      message: expect.stringMatching(/^Another sheepfold command has the session.*; try again\.$/),
+    });
   });
 
   it('is let go of only by who has it', async () => {

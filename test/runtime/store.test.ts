@@ -148,6 +148,27 @@ describe.each([
     ]);
     expect(rows[0]?.atMs).toBe(7);
   });
+
+  it('keeps the newest rows, and the newest one of each actor that has a snapshot', () => {
+    const store = makeStore();
+    const touch = (input: string, actor: string, snapshot: unknown = { value: 1 }) =>
+      store.commit(commitOf({ input, snapshots: new Map([[actor, snapshot]]) }));
+    touch('idle begins', 'idle');
+    touch('ended begins', 'ended');
+    touch('idle goes on', 'idle');
+    touch('ended ends', 'ended', null);
+    for (const input of ['one', 'two', 'three']) touch(input, 'busy');
+
+    store.commit(commitOf({ input: 'prune', keepRows: 2 }));
+
+    const kept = ['idle goes on', 'three', 'prune'];
+    expect(store.journal({ after: 0, limit: 9 }).map(({ input }) => input)).toEqual(kept);
+    store.commit(commitOf({ input: 'next' }));
+    expect(store.journal({ after: 0, limit: 9 }).map(({ input }) => input)).toEqual([
+      ...kept,
+      'next',
+    ]);
+  });
 });
 
 describe('the file of a session', () => {
@@ -241,7 +262,7 @@ describe('the file of a session', () => {
     expect(() => open(path)).toThrow(
       expect.objectContaining({
         code: 'invalid_setting',
-        message: expect.stringMatching(/version 99.*version 1/) as string,
+        message: expect.stringMatching(/version 99.*version 2/) as string,
       }),
     );
   });
@@ -265,6 +286,28 @@ describe('the file of a session', () => {
       expect.objectContaining({ code: 'disk_error' }),
     );
     expect(idsOf(writer)).toEqual(['t1', 't2']);
+  });
+
+  it('names the file when something in it is not JSON', () => {
+    const path = makePath();
+    const store = open(path);
+    store.commit(commitOf({ puts: [putTask('t1')], snapshots: new Map([['a1', {}]]) }));
+    const db = new DatabaseSync(path);
+    for (const table of ['record', 'snapshot', 'journal']) {
+      db.exec(`UPDATE ${table} SET body = '{"id": "t'`);
+    }
+    db.close();
+    const damage = expect.objectContaining({
+      code: 'session_damaged',
+      retryable: false,
+      message: expect.stringContaining(path),
+    });
+
+    expect(() => store.get('task', 't1')).toThrow(damage);
+    expect(() => store.all('task')).toThrow(damage);
+    expect(() => store.snapshot('a1')).toThrow(damage);
+    expect(() => store.snapshots()).toThrow(damage);
+    expect(() => store.journal({ after: 0, limit: 1 })).toThrow(damage);
   });
 
   it('is not made by a reader', () => {

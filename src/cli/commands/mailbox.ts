@@ -1,7 +1,7 @@
 /** `sheepfold mailbox`: every envelope of a session that is not done, and what to do about it. */
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { ConfigError, MailboxError } from '../../errors.ts';
+import { ConfigError, MailboxError, TaskError } from '../../errors.ts';
 import {
   clearMail,
   listPendingMail,
@@ -9,13 +9,14 @@ import {
   type PendingMail,
 } from '../../mailbox/pending-mail.ts';
 import { nameOf, type Reader } from '../../runtime/router.ts';
+import type { Store } from '../../runtime/store.ts';
 import type { Command, CommandContext } from '../command.ts';
 import {
   chooseSession,
   isLive,
+  namedStateDir,
   readSession,
   sessionOptions,
-  stateDirFor,
   textOf,
   withOwnedSession,
   type SessionPlace,
@@ -48,7 +49,7 @@ export const mailboxReportSchema = z.strictObject({
       createdAtMs: z.number().nullable(),
       reason: z.string().nullable(),
       /** How long it has lain where it lies. */
-      ageMs: z.number(),
+      ageMs: z.int(),
     }),
   ),
 });
@@ -56,19 +57,24 @@ type MailboxReport = z.infer<typeof mailboxReportSchema>;
 
 export const mailbox: Command = {
   summary: 'lists mail that is not done; clears or retries what is stuck',
+  details: [
+    '',
+    'clear removes dead and quarantined mail, and any mail of an agent that has ended.',
+    'retry puts a dead letter of a living agent back in line. Both need that nobody has the session.',
+  ],
   options: { ...sessionOptions, agent: { type: 'string' } },
   positionals: '<ls|dead|quarantine|clear|retry> [message id or file]',
   async run(context) {
     const { values, positionals, out, now, columns } = context;
     const [action, which] = parseWords(positionals);
-    const stateDir = stateDirFor(textOf(values, 'dir'));
+    const stateDir = namedStateDir(values);
     const place = chooseSession(stateDir, textOf(values, 'session'));
     const report =
       which === undefined
         ? await list(action, place, context)
         : await withOwnedSession(place, {
             now,
-            work: (reader) => act(action, place, { reader, which, ...context }),
+            work: (reader) => act(action, place, { ...context, reader, which }),
           });
     if (values['json'] === true) out(JSON.stringify(report, null, 2));
     else for (const line of describe(report)) out(formatLine(line, columns));
@@ -93,7 +99,7 @@ const statesOf: Readonly<Record<Action, readonly PendingMail['state'][]>> = {
   ls: ['unread', 'claimed', 'dead', 'quarantined'],
   dead: ['dead'],
   quarantine: ['quarantined'],
-  clear: ['dead', 'quarantined'],
+  clear: ['dead', 'quarantined', 'unread', 'claimed'],
   retry: ['dead'],
 };
 
@@ -136,18 +142,24 @@ function agentIds(reader: Reader, wanted: string): ReadonlySet<string> {
   );
 }
 
-/** @throws ConfigError `invalid_argument`; MailboxError as `clearMail` and `retryMail`, `superseded`. */
+/**
+ * @throws ConfigError `invalid_argument`; MailboxError as `clearMail` and `retryMail`, `superseded`;
+ * TaskError `task_settled`.
+ */
 function act(
   action: Action,
   place: SessionPlace,
-  looking: Looking & { readonly which: string },
+  looking: Looking & { readonly which: string; readonly reader: Store },
 ): MailboxReport {
-  const { which, reader } = looking;
-  const mail = find(action, place, looking).filter(
+  const { which, reader, now } = looking;
+  const meant = find('ls', place, looking).filter(
     ({ messageId, name, path }) =>
       [messageId, name, path].includes(which) || path === resolve(which),
   );
+  const mail = meant.filter(({ state }) => statesOf[action].includes(state));
   const [only] = mail;
+  const [other] = meant;
+  if (only === undefined && other !== undefined) refuseState(other);
   if (only === undefined || mail.length > 1) {
     const what = statesOf[action].join(' or ');
     throw new ConfigError(
@@ -158,23 +170,96 @@ function act(
     );
   }
   const report = toReport(action, place, { ...looking, mail: [only] });
-  if (action === 'clear') clearMail(only);
-  else {
+  if (action === 'clear') {
+    refuseAwaited(reader, only);
+    clearMail(only);
+  } else {
     refuseEnded(reader, only);
-    retryMail(only, join(place.dir, 'mailbox'));
+    refuseSettled(reader, only);
+    // Together: a letter that stays where it is has not come any further.
+    reader.transaction(() => {
+      putBackInLine(reader, only, now());
+      retryMail(only, join(place.dir, 'mailbox'));
+    });
   }
   return report;
 }
 
-/** Nobody reads the boxes of an agent that has ended. */
-function refuseEnded(reader: Reader, { of }: PendingMail): void {
+/** What is no dead letter is not retried. */
+function refuseState({ state, name, path, reason }: PendingMail): never {
+  if (state !== 'quarantined') {
+    throw new ConfigError('invalid_argument', `${name} is ${state}: it is in line already.`);
+  }
+  const why = reason?.replaceAll(/\s+/g, ' ') ?? 'no reason is noted';
+  throw new MailboxError(
+    'invalid_envelope',
+    `${name} is quarantined (${why}), which cannot be retried: its reader would put ` +
+      'it aside again. Read the file, have its sender say it once more, and clear it.',
+    { data: { path } },
+  );
+}
+
+/** A letter that somebody will still take is no litter. */
+function refuseAwaited(reader: Reader, { of, end, state, name }: PendingMail): void {
+  if (state === 'dead' || state === 'quarantined' || !hasReader(reader, of)) return;
+  const agent = nameOf(reader, of.agentId);
+  throw new ConfigError(
+    'invalid_argument',
+    end === 'inbox'
+      ? `${name} is ${state} mail of ${agent}, which has not ended and will read it; it can be cleared once ` +
+          'the agent has ended.'
+      : `${name} is ${state} mail from ${agent}, which has not ended; the Shepherd takes it when its session ` +
+          'is opened again. It can be cleared once the agent has ended.',
+    { data: { ...of } },
+  );
+}
+
+/** Nobody reads the boxes of an agent that has ended, or has been launched anew since. */
+function hasReader(reader: Reader, of: PendingMail['of']): boolean {
   const agent = reader.get('agent', of.agentId);
-  if (agent !== undefined && isLive(agent) && agent.launch === of.launch) return;
+  return agent !== undefined && isLive(agent) && agent.launch === of.launch;
+}
+
+function refuseEnded(reader: Reader, { of }: PendingMail): void {
+  if (hasReader(reader, of)) return;
   throw new MailboxError(
     'superseded',
     `${nameOf(reader, of.agentId)} (launch ${of.launch}) has ended: nobody would read it; clear it.`,
     { data: { ...of } },
   );
+}
+
+/** The task of a letter that could not be delivered has failed for it, as a rule. */
+function refuseSettled(reader: Reader, { messageId, envelope }: PendingMail): void {
+  if (envelope?.kind !== 'task') return;
+  const { taskId } = envelope;
+  const task = reader.get('task', taskId);
+  if (task !== undefined && task.result === undefined) return;
+  throw new TaskError(
+    'task_settled',
+    `${messageId} carries ${taskId}, which ${task === undefined ? 'is forgotten' : `is ${task.state} already`}: ` +
+      'its agent would work for nobody; clear the letter and delegate the task again.',
+    { data: { taskId, ...(task === undefined ? {} : { status: task.state }) } },
+  );
+}
+
+/** Dead is the end of a receipt; what lies in line again has it before it. */
+function putBackInLine(store: Store, { messageId = '' }: PendingMail, atMs: number): void {
+  const message = store.get('message', messageId);
+  if (message?.receipt !== 'dead') return;
+  const { error: _, ...rest } = message;
+  const { kind, senderId, targetId } = message;
+  store.commit({
+    puts: [{ table: 'message', record: { ...rest, receipt: 'queued' } }],
+    deletes: [],
+    snapshots: new Map(),
+    journal: {
+      atMs,
+      input: 'mailbox retry',
+      actors: [],
+      moves: [{ messageId, kind, from: senderId, to: targetId }],
+    },
+  });
 }
 
 function toReport(
@@ -200,7 +285,8 @@ function toReport(
       targetId: envelope?.targetId ?? null,
       createdAtMs: envelope?.createdAt ?? null,
       reason: reason ?? null,
-      ageMs: Math.max(0, nowMs - sinceAtMs),
+      // A file system counts in fractions.
+      ageMs: Math.max(0, Math.round(nowMs - sinceAtMs)),
     })),
   };
 }

@@ -1,14 +1,16 @@
-/** `sheepfold sessions`: every session of a project, also those that cannot be read. */
+/**
+ * `sheepfold sessions`: every session of a project, also those that cannot be read; exit code 1 when
+ * there is such a one.
+ */
 import { z } from 'zod';
 import { describeError } from '../../errors.ts';
 import type { Command } from '../command.ts';
 import {
   describeOwner,
   findSessions,
+  namedStateDir,
   readSession,
   sessionViewSchema,
-  stateDirFor,
-  textOf,
   viewSession,
   type SessionPlace,
 } from '../sessions.ts';
@@ -33,7 +35,7 @@ export const sessions: Command = {
   summary: 'lists the sessions of a project: owner, age, live agents, open tasks',
   options: { dir: { type: 'string' }, json: { type: 'boolean' } },
   async run({ values, out, now, columns }) {
-    const stateDir = stateDirFor(textOf(values, 'dir'));
+    const stateDir = namedStateDir(values);
     const nowMs = now();
     const listed = await Promise.all(
       findSessions(stateDir)
@@ -43,7 +45,7 @@ export const sessions: Command = {
     const report: SessionsReport = { stateDir, sessions: listed };
     if (values['json'] === true) out(JSON.stringify(report, null, 2));
     else for (const line of describe(report)) out(formatLine(line, columns));
-    return 0;
+    return listed.some((one) => 'error' in one) ? 1 : 0;
   },
 };
 

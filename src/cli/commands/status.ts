@@ -12,10 +12,10 @@ import { agentStatusSchema, messageStatusSchema, taskStatusSchema } from '../rep
 import {
   chooseSession,
   describeOwner,
+  namedStateDir,
   readSession,
   sessionOptions,
   sessionViewSchema,
-  stateDirFor,
   textOf,
   viewSession,
   type SessionPlace,
@@ -55,7 +55,7 @@ export const status: Command = {
   summary: 'shows one session, by default the newest: agents, tasks, waits, results',
   options: sessionOptions,
   async run({ values, out, now, columns }) {
-    const stateDir = stateDirFor(textOf(values, 'dir'));
+    const stateDir = namedStateDir(values);
     const place = chooseSession(stateDir, textOf(values, 'session'));
     const nowMs = now();
     const report = await readSession(place, (store) => readStatus(place, store, nowMs));

@@ -45,7 +45,8 @@ export function createDoneTool({ mailbox, work, limits }: DoneToolOptions): Tool
     parameters,
     // After the other calls of its message: what they do belongs to the task.
     sequential: true,
-    async run({ taskId = work.taskId, status, summary, override }, { signal }) {
+    // Said twice, it is still about the task that this turn was spent on.
+    async run({ taskId = work.taskId ?? work.lastTaskId, status, summary, override }, { signal }) {
       const { evidence, lastText } = work;
       const { messageId, data } = await askShepherd(
         mailbox(),

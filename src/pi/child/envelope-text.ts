@@ -13,7 +13,7 @@ export function envelopeText(envelope: ReadableEnvelope): string {
     case 'task':
       return compose(
         '[Task delegated to you]',
-        [...origin(envelope), deadline(envelope.deadlineAt)],
+        [...origin(envelope), deadline(envelope.deadlineAt), note(envelope.notePath)],
         `${envelope.content}\n\n${taskProtocol(envelope.taskId)}`,
       );
     case 'message':
@@ -77,6 +77,11 @@ function thread(threadId: string | undefined): string | undefined {
 
 function deadline(deadlineAt: number | undefined): string | undefined {
   return deadlineAt === undefined ? undefined : `Deadline: ${new Date(deadlineAt).toISOString()}`;
+}
+
+function note(path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  return `Note: ${path} (if you can write files, put your findings there; what you write is kept)`;
 }
 
 function replyExpected(envelope: EnvelopeOf<'message' | 'reply'>): string {

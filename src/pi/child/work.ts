@@ -17,6 +17,8 @@ export interface Work {
   readonly lastText: string | undefined;
   /** A task is about to reach the model by this envelope: its texts start anew. */
   begin(taskId: string, causeId: string): void;
+  /** The task that this child had last, also once it is handed in. */
+  readonly lastTaskId: string | undefined;
   /** The task is over; another one stays. */
   forget(taskId: string): void;
   /** The task was handed in by this envelope, and nobody has answered yet. */
@@ -58,12 +60,16 @@ export function createWork(now: () => number): Work {
   const touch = (): void => {
     lastActivityAtMs = now();
   };
+  let lastTaskId: string | undefined;
   const forget = (id: string): void => {
     if (taskId === id) taskId = undefined;
   };
   return {
     get taskId() {
       return taskId;
+    },
+    get lastTaskId() {
+      return lastTaskId;
     },
     get openTaskId() {
       return handIn?.taskId === taskId ? undefined : taskId;
@@ -79,6 +85,7 @@ export function createWork(now: () => number): Work {
     },
     begin(id, by) {
       taskId = id;
+      lastTaskId = id;
       causeId = by;
       turnFor = 'task';
       lastText = undefined;

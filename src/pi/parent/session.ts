@@ -8,6 +8,7 @@
  * Seams for later: the status widget, the rest of `/shepherd` and more tools.
  */
 import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
 import type { ExtensionAPI, ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { ConfigError, describeError } from '../../errors.ts';
 import type { AgentState, Notice, Shepherd } from '../../runtime/shepherd.ts';
@@ -20,7 +21,7 @@ import { createMessageTool } from '../tools/message.ts';
 import { createSpawnTool } from '../tools/spawn.ts';
 import { createStatusTool } from '../tools/status.ts';
 import { createWatchTool } from '../tools/watch.ts';
-import { adopt, lookForHerds } from './adopt.ts';
+import { findHerd, lookForHerds, refuseTaken } from './adopt.ts';
 import { repeatUnanswered } from './unanswered.ts';
 import { showHerd } from './widget.ts';
 
@@ -28,6 +29,8 @@ import { showHerd } from './widget.ts';
 export interface OpenShepherdOptions {
   readonly ctx: ExtensionContext;
   readonly sessionName: string;
+  /** Name of the session to take up in place of the one that this Pi session has. */
+  readonly adopt: string | undefined;
   /** Resolves once the session has the notice; rejects when Pi would not take it. */
   readonly notify: (notice: Notice) => Promise<void>;
 }
@@ -88,10 +91,11 @@ export function registerParent(
     return (opened ??= start(ctx));
   }
 
-  function start(ctx: ExtensionContext): Promise<Shepherd> {
+  function start(ctx: ExtensionContext, adopt?: string): Promise<Shepherd> {
     const opening = openShepherd({
       ctx,
       sessionName: pi.getSessionName() ?? 'shepherd',
+      adopt,
       notify: (notice) => notify(notice, ctx),
     });
     opening.then(
@@ -128,7 +132,26 @@ export function registerParent(
   /** Takes up this session's own herd, and looks for others that were left behind. */
   async function begin(ctx: ExtensionContext): Promise<void> {
     const hasOwn = hasHerd(ctx);
-    if ((await lookForHerds(ctx, hasOwn)) || hasOwn) await open(ctx);
+    const orphan = await lookForHerds(ctx, hasOwn);
+    if (orphan !== undefined) await takeUp(ctx, orphan);
+    else if (hasOwn) await open(ctx);
+  }
+
+  /** Opens another herd in place of the one there is, which stays when that fails. */
+  async function takeUp(ctx: ExtensionContext, name: string): Promise<void> {
+    const before = opened;
+    const hideBefore = hideHerd;
+    hideHerd = undefined;
+    const opening = start(ctx, name);
+    opened = opening;
+    try {
+      await opening;
+      hideBefore?.();
+    } catch (error) {
+      opened ??= before;
+      hideHerd ??= hideBefore;
+      throw error;
+    }
   }
 
   pi.registerCommand('shepherd', {
@@ -141,18 +164,21 @@ export function registerParent(
         }
         await begun;
         const running = await opened?.catch(() => undefined);
+        const herd = await findHerd(ctx, wanted);
+        if (running !== undefined && basename(running.sessionDir) === herd.name) {
+          ctx.ui.notify(`This Pi session has ${herd.name} already; there is nothing to adopt.`);
+          return;
+        }
         if (running?.agents().some(({ state }) => !endStates.has(state)) === true) {
           throw new ConfigError(
             'invalid_argument',
             'This Pi session has agents of its own; close them first.',
           );
         }
-        const { name, liveAgents } = await adopt(ctx, wanted);
-        hideHerd?.();
+        refuseTaken(herd);
+        await takeUp(ctx, herd.name);
         await running?.release();
-        opened = undefined;
-        await open(ctx);
-        ctx.ui.notify(`Adopted ${name} with ${liveAgents} agents.`);
+        ctx.ui.notify(`Adopted ${herd.name} with ${herd.liveAgents} agents.`);
       } catch (error) {
         ctx.ui.notify(describeError(error), 'error');
       }
