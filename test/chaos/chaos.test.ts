@@ -26,9 +26,10 @@ it('sees a lost, a doubled and a late message', () => {
 it('ends as if nothing had happened, wherever the parent is killed', async () => {
   const troubles: string[] = [];
 
-  const result = await runChaos({ runs: 4, seed: 3, onTrouble: (text) => troubles.push(text) });
+  // The runs of this seed play every scene with a gap, and meet the gap in each.
+  const result = await runChaos({ runs: 6, seed: 3, onTrouble: (text) => troubles.push(text) });
 
   expect(troubles).toEqual([]);
-  expect(result).toMatchObject({ runs: 4, lost: 0, doubled: 0, wrongOutcome: 0 });
+  expect(result).toMatchObject({ runs: 6, lost: 0, doubled: 0, wrongOutcome: 0 });
   expect(result.kills).toBeGreaterThan(0);
-});
+}, 240_000);

@@ -2,6 +2,9 @@
 import { parseArgs } from 'node:util';
 import { runChaos } from './run-chaos.ts';
 
+/** So many runs have to hit each point so often. */
+const [enoughRuns, enoughHits] = [200, 5];
+
 const { values } = parseArgs({
   options: {
     runs: { type: 'string', default: '20' },
@@ -25,5 +28,12 @@ const result = await runChaos({
   onTrouble: (text) => process.stderr.write(`${text}\n`),
 });
 const { lost, doubled, wrongOutcome } = result;
+const rarely = Object.entries(result.points).filter(([, hits]) => hits < enoughHits);
+const isThin = result.runs >= enoughRuns && rarely.length > 0;
+if (isThin) {
+  const counts = rarely.map(([point, hits]) => `${point} ${String(hits)}`);
+  process.stderr.write(`hit fewer than ${String(enoughHits)} times: ${counts.join(', ')}\n`);
+}
 process.stdout.write(`${JSON.stringify(result, null, values.json ? 0 : 2)}\n`);
-process.exitCode = lost + doubled + wrongOutcome === 0 && !ended.signal.aborted ? 0 : 1;
+const isRight = lost + doubled + wrongOutcome === 0 && !isThin;
+process.exitCode = isRight && !ended.signal.aborted ? 0 : 1;

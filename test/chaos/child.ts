@@ -5,7 +5,8 @@
  * repeated one is seen. Works on while its parent is dead, as a Pi child does.
  */
 import { appendLine, childRecord, type ChildLine } from './record.ts';
-import type { Order } from './order.ts';
+import { deafLabel, heldQuestions, lastWords, type Order } from './order.ts';
+import { aheadMsOf, isTold, readTold, type Told } from './scene.ts';
 import { createIdMaker, SHEPHERD_ID } from '../../src/ids.ts';
 import { readIdentity } from '../../src/mailbox/capability.ts';
 import { createChildMailbox } from '../../src/mailbox/child-mailbox.ts';
@@ -14,11 +15,14 @@ import type { Envelope, EnvelopeDraft, EnvelopeOf } from '../../src/mailbox/enve
 /** No child outlives a harness that was killed for longer. */
 const lifeLimitMs = 180_000;
 const thinkMs = 100;
+const lookMs = 10;
 
 const identity = readIdentity(process.env['SHEEPFOLD_CHILD'] ?? '');
 const record = childRecord(identity.label);
+/** What the next envelope is dated with, in place of the play's clock. */
+let dateAtMs: number | undefined;
 const mailbox = createChildMailbox(identity, {
-  now: Date.now,
+  now: () => dateAtMs ?? Date.now() + aheadMsOf('.'),
   ids: createIdMaker(),
   keepAlive: true,
 });
@@ -48,6 +52,21 @@ function complete(taskId: string): void {
   send({ kind: 'task_done', targetId: SHEPHERD_ID, taskId, status: 'completed', summary: 'done' });
 }
 
+function answer(to: string, replyTo: string, atMs?: number): void {
+  dateAtMs = atMs;
+  send({ kind: 'reply', targetId: to, content: 'the answer', delivery: 'followUp', replyTo });
+  dateAtMs = undefined;
+}
+
+/** Acts once it is told to, also while its parent is dead. */
+function whenTold(what: string, act: (told: Told) => void): void {
+  const look = setInterval(() => {
+    if (!isTold('.', what)) return;
+    clearInterval(look);
+    act(readTold('.', what));
+  }, lookMs);
+}
+
 let task: { readonly id: string; readonly order: Order } | undefined;
 
 function begin({ taskId, content }: EnvelopeOf<'task'>): void {
@@ -62,7 +81,17 @@ function begin({ taskId, content }: EnvelopeOf<'task'>): void {
     case 'ask':
       ask(order.of, 'ignore me', taskId);
       break;
+    case 'early':
+    case 'late':
+    case 'patient':
+      ask(order.of, order.do, taskId);
+      break;
+    case 'die':
+      process.stdout.write(`${lastWords}\n`);
+      whenTold('die', () => process.kill(process.pid, 'SIGKILL'));
+      break;
     case 'consult':
+    case 'sleep':
     case 'nothing':
       break;
   }
@@ -79,20 +108,21 @@ function hear({ content, messageId, senderId }: EnvelopeOf<'message'>): void {
   if (content === 'answer me') {
     turn('turn_started');
     setTimeout(() => {
-      send({
-        kind: 'reply',
-        targetId: senderId,
-        content: 'the answer',
-        delivery: 'followUp',
-        replyTo: messageId,
-      });
+      answer(senderId, messageId);
       turn('turn_settled');
     }, thinkMs);
+  }
+  if (heldQuestions.some((question) => question === content)) {
+    whenTold(content, ({ atMs }) => {
+      answer(senderId, messageId, atMs);
+      note({ what: `said ${content}` });
+    });
   }
 }
 
 function goOn(): void {
-  if (task?.order.do !== 'consult') return;
+  if (task === undefined) return;
+  if (task.order.do !== 'consult') return complete(task.id);
   turn('turn_started');
   say(task.order.of, 'second');
   say(SHEPHERD_ID, 'nearly done');
@@ -112,7 +142,7 @@ function describe(envelope: Envelope): string {
     case 'notice':
       return `notice ${envelope.code ?? ''}`;
     case 'verdict':
-      return envelope.ok ? 'verdict' : `refused ${envelope.code ?? ''}: ${envelope.error ?? ''}`;
+      return envelope.ok ? 'verdict' : `refused ${envelope.code ?? ''}`;
     case 'task_done':
     case 'runtime':
     case 'hello':
@@ -124,14 +154,23 @@ function describe(envelope: Envelope): string {
 }
 
 note({ what: 'started' });
-mailbox.receive((envelope) => {
+function receive(envelope: Envelope): void {
   const { messageId, kind, senderId: from } = envelope;
   note({ messageId, kind, from, what: describe(envelope) });
   if (kind === 'task') begin(envelope);
   if (kind === 'message') hear(envelope);
   if (kind === 'reply') goOn();
   mailbox.ack(messageId);
-});
+}
+
+if (identity.label === deafLabel) {
+  process.once('SIGTERM', () => {
+    send({ kind: 'task_done', targetId: SHEPHERD_ID, status: 'failed', summary: 'too late' });
+    process.exit(0);
+  });
+} else {
+  mailbox.receive(receive);
+}
 send({
   kind: 'hello',
   targetId: SHEPHERD_ID,

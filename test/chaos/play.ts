@@ -4,12 +4,13 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { fastDisk } from './order.ts';
-import type { Kill, Passed, Point } from './points.ts';
+import { passGap } from './gap.ts';
+import { fastDisk, isChild } from './order.ts';
+import { gap, type Kill, type Passed, type Point } from './points.ts';
 import { readChild, readLines } from './record.ts';
 import {
   endFile,
@@ -31,6 +32,7 @@ export interface Played {
   readonly heard: readonly string[];
   /** Envelopes of which the recipient has more than one line, and children started twice. */
   readonly repeats: readonly string[];
+  readonly tasks: number;
   readonly envelopes: number;
   /** How long after its instant, and after the parent was there, each deadline acted. */
   readonly lateMs: readonly number[];
@@ -41,7 +43,7 @@ export interface Played {
 }
 
 const program = fileURLToPath(new URL('parent.ts', import.meta.url));
-const labels = ['one', 'two', 'three'] as const;
+const labels = ['one', 'two', 'three', 'four'] as const;
 
 /** Longer than any scene takes: what was lost is waited for in vain. */
 const playLimitMs = 40_000;
@@ -69,6 +71,7 @@ export async function play(options: {
       if (wasKilled && kill !== undefined) hits.push(kill.point);
       else if (wasKilled || errors !== '') trouble.push(`a parent failed: ${errors.slice(-2_000)}`);
       if (!wasKilled) break;
+      if (kill?.point === gap) await passGap(dir, mode, ending).catch(() => undefined);
     }
     trouble.push(...(await endChildren(dir)));
     if (keep && trouble.length > 0) trouble.push(`see ${dir}`);
@@ -103,20 +106,10 @@ async function endChildren(dir: string): Promise<readonly string[]> {
   await wait(existsSync(join(dir, endFile)) ? 0 : 500);
   const pids = labels.flatMap((label) => readChild(dir, label).map(({ pid }) => pid));
   return [...new Set(pids)].flatMap((pid) => {
-    if (!isOurs(pid, dir)) return [];
+    if (!isChild(pid, dir)) return [];
     process.kill(pid, 'SIGKILL');
     return [`the child ${pid} was left running`];
   });
-}
-
-/** Whether a process is a child of this play: a pid may have a new owner by now. */
-function isOurs(pid: number, dir: string): boolean {
-  try {
-    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8');
-    return command.includes('/chaos/child.ts') && readlinkSync(`/proc/${pid}/cwd`) === dir;
-  } catch {
-    return false;
-  }
 }
 
 function judge(dir: string): Omit<Played, 'hits' | 'trouble'> {
@@ -128,12 +121,15 @@ function judge(dir: string): Omit<Played, 'hits' | 'trouble'> {
     const pids = new Set(lines.map(({ pid }) => pid));
     if (pids.size > 1) repeats.push(`${label} was started ${pids.size} times`);
     const ids = new Set<string>();
-    return lines.flatMap(({ messageId, kind, what }) => {
+    const verdicts = new Set<string>();
+    return lines.flatMap(({ messageId, kind, what = '' }) => {
       if (messageId === undefined) return [];
       if (ids.has(messageId)) repeats.push(`${label} handled ${what} twice (${messageId})`);
       ids.add(messageId);
       // A repeated envelope is given its verdict again: how many there are is not part of the scene.
-      return kind === 'verdict' && what === 'verdict' ? [] : [`${label} heard ${what}`];
+      if (kind === 'verdict' && verdicts.has(what)) return [];
+      if (kind === 'verdict') verdicts.add(what);
+      return [`${label} heard ${what}`];
     });
   });
   const settled = readLines(join(dir, settledFile)) as readonly SettledLine[];
@@ -141,6 +137,7 @@ function judge(dir: string): Omit<Played, 'hits' | 'trouble'> {
     outcomes: (readLines(join(dir, endFile))[0] ?? {}) as End,
     heard: [...heard, ...told.map((what) => `the Shepherd heard ${what}`)],
     repeats,
+    tasks: settled.length,
     envelopes: labels.reduce((sum, label) => sum + readChild(dir, label).length, notices.length),
     lateMs: settled.flatMap(({ atMs, deadlineAtMs, openedAtMs }) =>
       deadlineAtMs === null ? [] : Math.max(0, atMs - Math.max(deadlineAtMs, openedAtMs)),
