@@ -1,6 +1,6 @@
 /** Where a run kills: drawn from the seed, so that every point has its turns. */
 import { decks, gap, type Kill, type Passed, type Point } from './points.ts';
-import { modes, withGap, type Mode } from './scene.ts';
+import { withGap, type Mode } from './scene.ts';
 
 /** A scene takes about as long when it is left alone. */
 const sceneMs = 4_000;
@@ -50,11 +50,14 @@ const isFirst = (point: Point): boolean => point === 'open.dir';
 const isBehindGap = (point: Point): boolean => /^(?:park|remove)\./.test(point);
 const isShared = (point: Point): boolean => point.startsWith('batch.');
 
-/** Where run `index` of a seed kills, given what a parent of each mode passes when it is left alone. */
+/** What a parent passes when it is left alone, in each of the modes that are played. */
+export type Usual = ReadonlyMap<Mode, Passed>;
+
+/** Where run `index` of a seed kills. */
 export function planRun(
   seed: number,
   index: number,
-  usual: Readonly<Record<Mode, Passed>>,
+  usual: Usual,
 ): { readonly mode: Mode; readonly kills: readonly Kill[] } {
   const random = randomOf(seed * 7_919 + index * 31 + 1);
   const main = cardOf(seed, 'main', index);
@@ -69,7 +72,7 @@ export function planRun(
   // passed last of all would leave too little to the kills that follow.
   const gapGoesFirst =
     withGap.has(mode) && (isBehindGap(ending) || (!isShared(main) && random() < 0.5));
-  const times = isShared(main) || gapGoesFirst ? 1 : (usual[mode][main] ?? 1);
+  const times = isShared(main) || gapGoesFirst ? 1 : (usual.get(mode)?.[main] ?? 1);
   const mainKill = killAt(main, Math.ceil(times * 0.8));
   const gapKill = withGap.has(mode) ? [{ point: gap, k: 1 } as const] : [];
   const kills: Kill[] = gapGoesFirst ? [...gapKill, mainKill] : [mainKill, ...gapKill];
@@ -88,13 +91,10 @@ export function planRun(
 }
 
 /** A mode whose parent passes the points, or the last one at least. */
-function pickMode(
-  wanted: readonly Point[],
-  usual: Readonly<Record<Mode, Passed>>,
-  random: () => number,
-): Mode {
+function pickMode(wanted: readonly Point[], usual: Usual, random: () => number): Mode {
+  const modes = [...usual.keys()];
   const passing = (those: readonly Point[]) =>
-    modes.filter((mode) => those.every((point) => (usual[mode][point] ?? 0) > 0));
+    modes.filter((mode) => those.every((point) => (usual.get(mode)?.[point] ?? 0) > 0));
   const choice = [wanted, wanted.slice(-1)].map(passing).find((some) => some.length > 0) ?? modes;
   let left = random() * choice.reduce((sum, mode) => sum + weights[mode], 0);
   for (const mode of choice) {
