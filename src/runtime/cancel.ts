@@ -3,8 +3,11 @@ import { TaskError } from '../errors.ts';
 import { tellChild } from './child-notices.ts';
 import type { Frame } from './herd.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
-import { excerpt, nameOf } from './router.ts';
+import { excerpt, firstCharacters, nameOf } from './router.ts';
 import type { CancelResult } from './shepherd.ts';
+
+/** As much of a reason as every envelope has room for. */
+const maxReasonCharacters = 2_000;
 
 /**
  * Withdraws what the id names; once more is harmless.
@@ -13,8 +16,8 @@ import type { CancelResult } from './shepherd.ts';
  * ended otherwise.
  */
 export function cancel(frame: Frame, id: string, reason: string | undefined): CancelResult {
-  const why = reason?.toWellFormed().trim();
-  const said = why === undefined || why === '' ? undefined : why;
+  const why = firstCharacters(reason?.toWellFormed().trim() ?? '', maxReasonCharacters);
+  const said = why === '' ? undefined : why;
   const task = frame.draft.get('task', id);
   if (task !== undefined) return cancelTask(frame, task, said);
   const request = frame.draft.get('request', id);
@@ -55,9 +58,10 @@ function cancelRequest(
   if (actor !== undefined) {
     if (reason !== undefined) draft.put('request', { ...request, reason });
     frame.send(actor, { type: 'request.cancel', atMs: nowMs });
-    // Who has not begun to answer need not.
+    // Who has not begun to answer need not; whose own task waited for that has to go on with it.
+    const isOfTask = draft.get('task', request.taskId ?? '')?.agentId === recipientId;
     tellChild(frame, recipientId, {
-      code: 'request_withdrawn',
+      code: isOfTask ? 'cancelled' : 'request_withdrawn',
       requestId: id,
       content: `The question ${id} of ${nameOf(draft, askerId)} was withdrawn; it needs no answer any more.`,
     });

@@ -61,6 +61,7 @@ export function routeUtterance(frame: Frame, said: Utterance): Routed {
   const { herd, draft } = frame;
   const targetId = resolveTarget(herd, draft, said.target);
   refuseClosing(frame, targetId);
+  if (said.expectsReply) refuseClosing(frame, said.senderId);
   if ((said.threadId?.length ?? 0) > maxThreadIdLength) {
     throw new ConfigError(
       'invalid_argument',

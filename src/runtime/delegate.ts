@@ -109,7 +109,9 @@ function taskOfKey(
 
 /** Whether a target, by whatever name, is this agent; one that has ended can only be believed. */
 function mayMean(frame: Frame, target: string, agentId: string): boolean {
-  if (target === agentId || frame.herd.agent(agentId) === undefined) return true;
+  if (target === agentId) return true;
+  if (frame.herd.agent(target) !== undefined) return false;
+  if (frame.herd.agent(agentId) === undefined) return true;
   try {
     return resolveTarget(frame.herd, frame.draft, target) === agentId;
   } catch {

@@ -22,7 +22,8 @@ import type { AgentRecord, SeenRecord, TaskRecord, VerdictBody } from './records
 import { sendPassiveNotice, sendUnwatchedOutcome } from './notices.ts';
 import { advanceReceipt, failMessage } from './receipts.ts';
 import { rosterFor } from './roster.ts';
-import { nameOf } from './router.ts';
+import { excerpt, nameOf } from './router.ts';
+import type { TaskResult } from './shepherd.ts';
 
 /**
  * Handles one envelope that `agent`'s current incarnation has proven to be its own.
@@ -306,6 +307,16 @@ function refuseForeignTask(
       );
 }
 
+/** A result that surely fits an envelope: its sender has written the texts itself. */
+function shortened({ lateEvents, ...result }: TaskResult): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(result).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? excerpt(value, 2_000) : value,
+    ]),
+  );
+}
+
 /** A `shepherd_done` for a settled task: the owner's repeat is answered, anything else is late. */
 function answerRepeat(
   frame: Frame,
@@ -314,7 +325,8 @@ function answerRepeat(
 ): VerdictBody {
   const { result } = task;
   if (task.cause === 'owner' && result?.status === envelope.status) {
-    return { ok: true, data: { taskId: task.id, status: result.status, repeat: true, result } };
+    const { status } = result;
+    return { ok: true, data: { taskId: task.id, status, repeat: true, result: shortened(result) } };
   }
   keepLate(frame, task.id, {
     kind: 'task_done',
@@ -360,12 +372,14 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
     draft.change('agent', agent.id, { call: null });
   }
   const taskId = activeTaskId(frame, agent.id);
-  if (taskId !== undefined && envelope.content !== undefined) {
+  // The last words of a run on another task say nothing of the one that has begun since.
+  const isOfOther = envelope.taskId !== undefined && envelope.taskId !== taskId;
+  if (taskId !== undefined && envelope.content !== undefined && !isOfOther) {
     draft.change('task', taskId, { text: envelope.content });
   }
   // The agent first: its turn is over, so that no later one is stopped for the task's sake.
-  frame.send(actor, toAgentEvent(envelope, agent.call !== null));
-  if (envelope.event !== 'provider_gave_up') return;
+  frame.send(actor, toAgentEvent(envelope, agent.call !== null || hasAsked(frame, agent.id)));
+  if (envelope.event !== 'provider_gave_up' || isOfOther) return;
   const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
   const task = taskId === undefined ? undefined : herd.task(agent.id, taskId);
   if (task === undefined || taskId === undefined) {
@@ -375,6 +389,11 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
   if (task.getSnapshot().matches({ open: 'created' })) return;
   draft.change('task', taskId, { error });
   frame.send(task, toFailureEvent(envelope));
+}
+
+/** Whether a question of this agent is open, under whose task soever. */
+function hasAsked({ herd, draft }: Frame, agentId: string): boolean {
+  return herd.openRequestIds().some((id) => draft.get('request', id)?.askerId === agentId);
 }
 
 function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'receipt'>): void {

@@ -90,6 +90,10 @@ export function applyFact(frame: Frame, fact: Fact): void {
     case 'task.requests_closed':
       for (const { requestId } of fact.requests) {
         draft.change('request', requestId, { state: 'cancelled', settledAtMs: fact.atMs });
+        const request = draft.get('request', requestId);
+        if (request !== undefined && !isOfOwner(frame, request)) {
+          tellAsker(frame, { ...request, reason: 'the task that it belonged to has ended' });
+        }
       }
       return;
     case 'task.stale': {
@@ -115,7 +119,7 @@ export function applyFact(frame: Frame, fact: Fact): void {
       if (request === undefined || outcome === null) return;
       draft.put('request', { ...request, state: outcome, settledAtMs: settledAtMs ?? nowMs });
       // An expiry that settles a task is told with the task.
-      const isToldWithTask = outcome === 'expired' && request.taskId !== null;
+      const isToldWithTask = outcome === 'expired' && isOfOwner(frame, request);
       if (outcome !== 'answered' && !isToldWithTask)
         tellAsker(frame, { ...request, state: outcome });
       return;
@@ -184,14 +188,25 @@ function releaseTask(frame: Frame, agentId: string, taskId: string): void {
   });
 }
 
-/** Who asked an agent that is ended, or ends, hears at once that no answer will come. */
+/** Whether a question was asked by the owner of the task that requires its answer. */
+function isOfOwner({ draft }: Frame, { taskId, askerId }: RequestRecord): boolean {
+  return taskId !== null && draft.get('task', taskId)?.agentId === askerId;
+}
+
+/**
+ * Who asked an agent that is ended, or ends, hears at once that no answer will come; what it asked
+ * itself is withdrawn, under whose task soever.
+ */
 function giveUpOn(frame: Frame, agentId: string): void {
   const { herd, draft, nowMs } = frame;
   for (const requestId of herd.openRequestIds()) {
-    if (draft.get('request', requestId)?.recipientId !== agentId) continue;
+    const asked = draft.get('request', requestId);
     const request = herd.request(requestId);
-    if (request !== undefined) {
+    if (asked === undefined || request === undefined) continue;
+    if (asked.recipientId === agentId) {
       frame.send(request, { type: 'recipient.gone', agentId, atMs: nowMs });
+    } else if (asked.askerId === agentId) {
+      frame.send(request, { type: 'request.cancel', atMs: nowMs });
     }
   }
 }
@@ -336,8 +351,11 @@ function completionRefused(
   taskId: string,
   requests: readonly OpenRequest[],
 ): TaskError {
-  const open = requests.map(
-    ({ requestId, recipientId }) => `${requestId} to ${nameOf(frame.draft, recipientId)}`,
+  const ownerId = frame.draft.get('task', taskId)?.agentId;
+  const open = requests.map(({ requestId, recipientId }) =>
+    recipientId === ownerId
+      ? `${requestId}, which you are to answer yourself`
+      : `${requestId} to ${nameOf(frame.draft, recipientId)}`,
   );
   return new TaskError(
     'completion_refused',

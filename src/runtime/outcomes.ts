@@ -132,11 +132,19 @@ function confirmPublish(
   const { draft: body, agentId, messageId } = effect;
   const atMs = frame.nowMs;
   const task = body.kind === 'task' ? frame.herd.task(agentId, body.taskId) : undefined;
+  // Its time to let go runs in any case: one that could not be told is ended.
+  const closing = body.kind === 'task_closed' ? frame.herd.agent(agentId) : undefined;
+  if (closing !== undefined) frame.send(closing, { type: 'release.told', atMs });
   if (outcome.ok) {
     if (task !== undefined) frame.send(task, { type: 'task.started', atMs });
-    const agent = body.kind === 'task_closed' ? frame.herd.agent(agentId) : undefined;
-    if (agent !== undefined) frame.send(agent, { type: 'release.told', atMs });
     return;
+  }
+  if (frame.draft.get('message', messageId) === undefined && frame.herd.agent(agentId)) {
+    sendPassiveNotice(
+      frame,
+      `${nameOf(frame.draft, agentId)} could not be told of a ${body.kind}: ${describeError(outcome.error)}`,
+      { agentId, messageId, kind: body.kind },
+    );
   }
   failMessage(frame, messageId, describeError(outcome.error), { type: 'publish.failed', atMs });
 }
@@ -192,8 +200,7 @@ function buryUnread(frame: Frame, agentId: string, unread: readonly Envelope[]):
   const lost = unread.filter(
     ({ kind, messageId }) =>
       (kind === 'message' || kind === 'reply') &&
-      draft.get('message', messageId)?.receipt !== 'delivered' &&
-      draft.get('message', messageId)?.receipt !== 'seen',
+      draft.get('message', messageId)?.receipt === 'queued',
   );
   const name = nameOf(draft, agentId);
   const error = `agent_closed: ${name} ended before it read it.`;

@@ -71,7 +71,14 @@ export function createDoneTool({ mailbox, work, limits }: DoneToolOptions): Tool
           details: { accepted: false, messageId, delivery: 'queued' },
         };
       }
-      if (work.taskId !== undefined) work.forget(work.taskId);
+      const settledId = typeof data['taskId'] === 'string' ? data['taskId'] : work.taskId;
+      if (settledId !== undefined) work.forget(settledId);
+      if (work.taskId !== undefined) {
+        return {
+          text: `${settledId} was settled before. Your task ${work.taskId} is still open.`,
+          details: { accepted: true, messageId, status, ...data },
+        };
+      }
       return {
         text: `The task is handed in as ${status}. End your turn.`,
         details: { accepted: true, messageId, status, ...data },

@@ -89,7 +89,7 @@ export function registerReports(pi: ExtensionAPI, options: ReportOptions): void 
     const report = { kind: 'runtime', targetId: SHEPHERD_ID, evidence, ...content } as const;
     // First, so that nobody takes the settled turn for one that merely forgot its shepherd_done.
     if (error !== undefined && !aborted) {
-      mailbox()?.send({ ...report, event: 'provider_gave_up', error });
+      mailbox()?.send({ ...report, event: 'provider_gave_up', error, ...openTask() });
     }
     mailbox()?.send({ ...report, event: 'turn_settled', aborted, ...openTask() });
   });
