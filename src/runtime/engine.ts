@@ -407,6 +407,12 @@ export function createEngine(options: EngineOptions): Engine {
         const unknown = { code: null, signal: null, atMs: wall(), output: '' };
         pump.addExit({ agentId: agent.id, exit: exit ?? unknown });
       }
+      // The process of an ended agent too, that is still to be ended: a host closes what it adopted.
+      for (const effect of store.all('effect')) {
+        if (effect.type !== 'end' || herd.agent(effect.agentId) !== undefined) continue;
+        const place = store.get('agent', effect.agentId)?.place;
+        if (place !== undefined) await host.adopt(place);
+      }
       dropInterrupts();
       effects.add(store.all('effect').map(asRepeat));
       pump.open();
