@@ -104,6 +104,16 @@ export class TaskError extends ShepherdError<TaskErrorCode> {}
 export class HostError extends ShepherdError<HostErrorCode> {}
 export class ConfigError extends ShepherdError<ConfigErrorCode> {}
 
+/** True for a failure that the same call may get over by itself. */
+export function isRetryable(error: unknown): boolean {
+  return ShepherdError.is(error) && error.retryable;
+}
+
+/** True when the disk has failed: nothing was kept, and it may be tried again. */
+export function isDiskError(error: unknown): boolean {
+  return ShepherdError.is(error) && error.code === 'disk_error';
+}
+
 /** The one line that tools and the CLI print for an error: `code: message`, or the bare message. */
 export function describeError(error: unknown): string {
   if (ShepherdError.is(error)) return `${error.code}: ${error.message}`;

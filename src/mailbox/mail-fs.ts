@@ -30,6 +30,15 @@ export type MailFs = Pick<
 
 export const realFs: MailFs = nodeFs;
 
+/** What link(2) says where there are no hard links: FAT, exFAT, some FUSE and network mounts. */
+export const noHardLinks: ReadonlySet<string> = new Set([
+  'EPERM',
+  'ENOTSUP',
+  'EOPNOTSUPP',
+  'ENOSYS',
+  'EMLINK',
+]);
+
 /** The errno of a failed call (`ENOSPC`), or undefined for any other error. */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string'

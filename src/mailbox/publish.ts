@@ -21,7 +21,7 @@ import { contentHash, type Envelope } from './envelope.ts';
 import { readEnvelopeFile } from './envelope-file.ts';
 import { fileNameOf, type Box } from './layout.ts';
 import { defaultLimits } from './limits.ts';
-import { diskError, errnoOf, lies, onDisk, realFs, type MailFs } from './mail-fs.ts';
+import { diskError, errnoOf, lies, noHardLinks, onDisk, realFs, type MailFs } from './mail-fs.ts';
 
 /**
  * What has reached the disk when a publish returns: the file (`fsync`), also the directory's entry
@@ -37,9 +37,6 @@ export interface PublishOptions {
   readonly maxEnvelopeBytes?: number | undefined;
   readonly fs?: MailFs | undefined;
 }
-
-/** What link(2) says where there are no hard links: FAT, exFAT, some FUSE and network mounts. */
-const noHardLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
  * Publishes a sealed envelope; returns when it is safe.

@@ -19,7 +19,7 @@ import { randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import { join } from 'node:path';
 import { MailboxError, ShepherdError } from '../errors.ts';
-import { diskError, errnoOf, onDisk } from '../mailbox/mail-fs.ts';
+import { diskError, errnoOf, noHardLinks, onDisk } from '../mailbox/mail-fs.ts';
 import { isNoteFileName, isNoteOf, noteFileName, ordinalOf } from './note.ts';
 
 /** The calls of `node:fs` that notes need; a test passes one whose calls fail. */
@@ -68,9 +68,6 @@ const maxReads = 5;
 
 // Where a system lacks one of them it counts as 0.
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = nodeFs.constants;
-
-/** What link(2) says where there are no hard links. */
-const noHardLinks = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /** Creates the files' keeper; makes the directory with the first note, 0700. */
 export function createNoteFiles(options: {

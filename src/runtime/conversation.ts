@@ -54,7 +54,8 @@ export interface Routed {
  * Routes one utterance: answers, opens, and hands it to the recipient.
  *
  * @throws MailboxError `invalid_target`, `ambiguous_target`, `message_too_large`, `queue_full`,
- * `rate_limited`, `hop_limit`; HostError `agent_closed`; TaskError `unknown_task`, `task_agent_mismatch`, `unknown_request`,
+ * `rate_limited`, `hop_limit`; HostError `agent_closed`; TaskError `unknown_task`,
+ * `task_agent_mismatch`, `unknown_request`,
  * `not_the_recipient`, `request_settled`, `reply_task_mismatch`, `wait_cycle`.
  */
 export function routeUtterance(frame: Frame, said: Utterance): Routed {

@@ -8,7 +8,7 @@ import { homedir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import type { InspectionEvent } from 'xstate';
 import { discoverAgents, findAgent, type AgentScope } from '../agents/catalog.ts';
-import { ShepherdError } from '../errors.ts';
+import { isDiskError, ShepherdError } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import { writeOwner } from '../hosts/owner.ts';
 import { createProcessHost } from '../hosts/process.ts';
@@ -242,6 +242,3 @@ function letGoOf(lock: SessionLock, store: Store, state: 'parked' | 'released'):
   }
   store.close();
 }
-
-const isDiskError = (error: unknown): boolean =>
-  ShepherdError.is(error) && error.code === 'disk_error';

@@ -9,9 +9,9 @@
  * EF6. Repeating is harmless: a launch is found again by its id, an envelope by its message id, a
  *      notice by its own, a note by its task's.
  */
-import { ShepherdError } from '../errors.ts';
+import { isRetryable, ShepherdError } from '../errors.ts';
 import type { Effect } from './records.ts';
-import { isRetryable, type EffectOutcome } from './outcomes.ts';
+import type { EffectOutcome } from './outcomes.ts';
 
 export interface EffectPorts {
   /** Does one effect; rejects with what went wrong. Synchronous ones keep their callers quick. */

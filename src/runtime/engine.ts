@@ -8,7 +8,7 @@
  * G2. A crashing chart is contained in a step of its own; the input that caused it is not repeated.
  */
 import type { InspectionEvent } from 'xstate';
-import { ConfigError, ShepherdError, TaskError, describeError } from '../errors.ts';
+import { ConfigError, isDiskError, ShepherdError, TaskError, describeError } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import type { IdMaker } from '../ids.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
@@ -86,9 +86,6 @@ interface CrashHandling {
 }
 
 type RetireEffect = Extract<Effect, { type: 'retire' }>;
-
-const isDiskError = (error: unknown): boolean =>
-  ShepherdError.is(error) && error.code === 'disk_error';
 
 /** Timers that may crash one after the other before the rest has to wait for the next look. */
 const maxCrashesInARow = 16;

@@ -378,7 +378,9 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
     draft.change('task', taskId, { text: envelope.content });
   }
   // The agent first: its turn is over, so that no later one is stopped for the task's sake.
-  frame.send(actor, toAgentEvent(envelope, agent.call !== null || hasAsked(frame, agent.id)));
+  const mayBeForgotten = envelope.event === 'turn_settled' && agent.call === null;
+  const isCalled = !mayBeForgotten || hasAsked(frame, agent.id);
+  frame.send(actor, toAgentEvent(envelope, isCalled));
   if (envelope.event !== 'provider_gave_up' || isOfOther) return;
   const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
   const task = taskId === undefined ? undefined : herd.task(agent.id, taskId);

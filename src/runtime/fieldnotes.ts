@@ -8,7 +8,7 @@
  * FN4. The name is kept before the task's envelope is published, if the disk lets it; else the child
  *      is not told of a note.
  */
-import { describeError, ShepherdError } from '../errors.ts';
+import { describeError, isRetryable, ShepherdError } from '../errors.ts';
 import type { NoteFiles } from '../notes/note-files.ts';
 import { noteSlug, writeNote, type NoteFacts, type NoteStatus } from '../notes/note.ts';
 import type { Frame } from './herd.ts';
@@ -117,8 +117,6 @@ export function tellNoteTrouble(frame: Frame, taskId: string, error: unknown): v
     { taskId, agentId: task.agentId, code: 'note_failed' },
   );
 }
-
-const isRetryable = (error: unknown): boolean => ShepherdError.is(error) && error.retryable;
 
 /** What several notes may suffer from, or what is the matter with this one alone. */
 function reasonOf(error: unknown): string {

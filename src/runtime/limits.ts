@@ -78,7 +78,8 @@ export function refuseFullInbox(frame: Frame, targetId: string): void {
   );
 }
 
-const minuteMs = 60_000;
+/** What a rate is counted over, in ms. */
+export const minuteMs = 60_000;
 
 /** One plain message or question on its way. */
 interface Sent {

@@ -176,11 +176,6 @@ function describeExit(exit: ProcessExit): string {
   return output === '' ? `${how} and printed nothing.` : `${how}:\n${output}`;
 }
 
-/** True for a failure that the same effect may get over by itself. */
-export function isRetryable(error: unknown): boolean {
-  return ShepherdError.is(error) && error.retryable;
-}
-
 /** A child asked a person something, nobody answered, and its runner has cancelled the question. */
 export function noteDialog(frame: Frame, agentId: string, title: string): void {
   const name = nameOf(frame.draft, agentId);

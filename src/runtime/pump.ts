@@ -6,7 +6,7 @@
  * P2. Mail is acked only after its step is committed; what could not be kept comes again, in order.
  * P3. One poison input is contained and acked; the rest flows.
  */
-import { ShepherdError } from '../errors.ts';
+import { isDiskError, ShepherdError } from '../errors.ts';
 import type { ProcessExit } from '../hosts/host.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
 import type { ActorClock, DueTimer } from './clock.ts';
@@ -212,7 +212,7 @@ function isKeptBy(work: () => boolean): boolean {
   try {
     return work();
   } catch (error) {
-    if (ShepherdError.is(error) && error.code === 'disk_error') return false;
+    if (isDiskError(error)) return false;
     throw error;
   }
 }

@@ -9,6 +9,7 @@
  */
 import { SHEPHERD_ID } from '../ids.ts';
 import type { Frame } from './herd.ts';
+import { minuteMs } from './limits.ts';
 import type { AgentRecord, MessageRecord, Table, Tables, TaskRecord } from './records.ts';
 
 export interface Retention {
@@ -115,8 +116,6 @@ function forgetKeys({ draft }: Frame): void {
     if (draft.get('task', taskId) === undefined) draft.remove('key', id);
   }
 }
-
-const minuteMs = 60_000;
 
 /** A pair that has been quiet for a minute has nothing to be counted. */
 function forgetRates({ draft, nowMs }: Frame): void {
