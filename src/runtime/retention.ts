@@ -3,7 +3,7 @@
  *
  * RN1. Nothing live, unread or unreported is removed, however old.
  * RN2. A task goes together with its requests and its message; an ended agent with its files, and only
- *      once none of its tasks is kept and its process is proven gone.
+ *      once none of its tasks is kept, its process is proven gone and its outbox is read to the end.
  * RN3. What is kept is bounded: `keep` of each kind of record, and a multiple of it of the rest.
  * RN4. However little is kept: an envelope that may come again is remembered.
  */
@@ -127,6 +127,8 @@ function forgetRates({ draft, nowMs }: Frame): void {
 function forgetAgents(frame: Frame, retention: Retention): readonly AgentRecord[] {
   const { draft, herd } = frame;
   const needed = new Set(draft.all('task').map((task) => task.agentId));
+  // What is still to be done about it, as reading its outbox once more, needs what is known of it.
+  for (const effect of draft.all('effect')) if ('agentId' in effect) needed.add(effect.agentId);
   const forgotten = finished(frame, 'agent', retention, (agent) => agent.endedAtMs).filter(
     (agent) =>
       !needed.has(agent.id) &&

@@ -206,6 +206,29 @@ describe('timers of a session that is opened again', () => {
     await eventually(() => expect(place?.exit).toBeDefined());
   });
 
+  it('end the process of an agent that failed when its parent died', async () => {
+    const herd = await openHerd();
+    const mute = herd.launch('scout', 'mute');
+    mute.spawned.catch(() => undefined);
+    await eventually(() => expect(herd.shepherd.agents()).toHaveLength(1));
+    const place = herd.pasture.world.places.get(launchOf(mute.child));
+    herd.shepherd.on((change) => {
+      if (change.type === 'agent' && change.agent.state === 'failed') herd.abandon();
+    });
+    herd.advance(defaultPolicy.spawnTimeoutMs);
+    await eventually(() => expect(() => herd.shepherd.agents()).toThrow('closed'));
+    expect(place?.exit).toBeUndefined();
+
+    const next = await herd.reopen();
+
+    await eventually(() => expect(place?.exit).toBeDefined());
+    expect(next.shepherd.status(mute.child.id)).toMatchObject({
+      state: 'failed',
+      error: expect.stringContaining('spawn_deadline') as string,
+    });
+    expect(next.store.all('effect')).toEqual([]);
+  });
+
   it('that are overdue fire in the order of their instants', async () => {
     const herd = await openHerd();
     const one = await herd.hatch('one');

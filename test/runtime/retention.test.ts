@@ -221,4 +221,23 @@ describe('a session', () => {
     await eventually(() => expect(files()).toHaveLength(3));
     expect(herd.shepherd.agents()).toHaveLength(3);
   });
+
+  it('RN2: keeps an ended agent until its outbox is read to its end', async () => {
+    const options = { retention: { keep: 0, keepMs: 60_000 } };
+    const first = await openHerd(options);
+    const child = await first.hatch('last');
+    first.shepherd.on((change) => {
+      if (change.type === 'agent' && change.agent.state === 'lost') first.abandon();
+    });
+    first.host.exit(`${child.id}.1`, { code: 1 });
+    await eventually(() => expect(() => first.shepherd.agents()).toThrow('closed'));
+
+    const second = await first.reopen();
+    expect(second.shepherd.agents()).toMatchObject([{ id: child.id, state: 'lost' }]);
+    await eventually(() => expect(second.store.all('effect')).toEqual([]));
+    second.abandon();
+
+    const third = await second.reopen();
+    expect(third.shepherd.agents()).toEqual([]);
+  });
 });
