@@ -34,4 +34,7 @@ if (isForgetful && files === undefined) {
 }
 await stage.shepherd.dispose();
 appendLine(join(dir, endFile), { ...outcomes, ...files } satisfies End);
-appendLine(join(dir, passedFile), path.passed);
+appendLine(join(dir, passedFile), {
+  ...path.passed,
+  anywhere: Math.round(process.uptime() * 1000),
+});

@@ -2,9 +2,6 @@
 import { decks, gap, type Kill, type Passed, type Point } from './points.ts';
 import { withGap, type Mode } from './scene.ts';
 
-/** A scene takes about as long when it is left alone. */
-const sceneMs = 4_000;
-
 /** How often a mode is played, where the point leaves a choice. */
 const weights: Readonly<Record<Mode, number>> = {
   task_deadline: 3,
@@ -65,15 +62,16 @@ export function planRun(
   const mode = pickMode([main, ending], usual, random);
   const killAt = (point: Point, most: number): Kill => ({
     point,
-    k: 1 + Math.floor(random() * (point === 'anywhere' ? sceneMs : most)),
+    k: 1 + Math.floor(random() * most),
   });
 
   // How mail comes together is the machine's; after the gap a parent passes fewer points; and what is
   // passed last of all would leave too little to the kills that follow.
   const gapGoesFirst =
     withGap.has(mode) && (isBehindGap(ending) || (!isShared(main) && random() < 0.5));
-  const times = isShared(main) || gapGoesFirst ? 1 : (usual.get(mode)?.[main] ?? 1);
-  const mainKill = killAt(main, Math.ceil(times * 0.8));
+  const times = usual.get(mode)?.[main] ?? 1;
+  const most = main === 'anywhere' ? times * 0.4 : isShared(main) || gapGoesFirst ? 1 : times * 0.8;
+  const mainKill = killAt(main, Math.ceil(most));
   const gapKill = withGap.has(mode) ? [{ point: gap, k: 1 } as const] : [];
   const kills: Kill[] = gapGoesFirst ? [...gapKill, mainKill] : [mainKill, ...gapKill];
   const turn = Math.floor(index / 3);

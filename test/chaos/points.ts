@@ -103,4 +103,5 @@ export interface Kill {
   readonly k: number;
 }
 
+/** How often a parent passes each point; for `anywhere`, the ms that it lives. */
 export type Passed = Partial<Record<Point, number>>;
