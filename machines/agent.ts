@@ -7,13 +7,15 @@
  *
  * A1. `ready` only after the child's own `hello`; without it the spawn deadline fails the agent.
  * A2. A turn that starts or ends moves the process region only; it never reaches the task.
- * A3. At most one task; the slot frees when that task has settled and its child has let go of it.
+ * A3. At most one task; the slot frees when that task has settled and its child has let go of it, by
+ *     its own word or with its turn; one that does not is bailed, and the Shepherd told.
  *     Tasks queued behind it are held as they were created, and begin in order, never within the turn
  *     that ended the one before.
  * A4. An agent that is lost fails its task; one that is closed cancels it.
  * A5. An ended agent (closed, failed, lost) takes no further event.
  * A6. A turn that ends with the task open and nothing outstanding is reminded of `shepherd_done`, as
- *     often as `doneNudges` says; then it is reported, once. An aborted or failed turn never is.
+ *     often as `doneNudges` says; then it is reported, once. An aborted or failed turn never is, nor
+ *     one behind which something is on its way that wakes the child.
  */
 import {
   and,
@@ -51,10 +53,20 @@ export interface AgentContext extends AgentInput {
   readonly queue: readonly string[];
   /** Reminders left since the task began or was last answered. */
   readonly nudgesLeft: number;
+  /** The settled task that its child has still to let go of. */
+  readonly releasingId: string | null;
   /** Epoch ms at which a child that will not let go is ended; `null` when none is awaited. */
   readonly drainDeadlineAtMs: number | null;
+  /** The last envelope that wakes the child and has not reached it yet. */
+  readonly call: Call | null;
   /** Open questions of this agent that no task requires. */
   readonly requestIds: readonly string[];
+}
+
+/** An envelope that wakes its recipient. */
+export interface Call {
+  readonly messageId: string;
+  readonly atMs: number;
 }
 
 /** A run of the child's Pi has ended; nothing about its task follows from that. */
@@ -64,8 +76,8 @@ export interface TurnSettledEvent {
   readonly outcome: 'completed' | 'aborted' | 'failed';
   /** The task that the child knew itself to have, or `null`. */
   readonly taskId: string | null;
-  /** Something that will wake the child is on its way to it. */
-  readonly isCalled: boolean;
+  /** Somebody owes the child an answer, under whose task soever. */
+  readonly isOwed: boolean;
 }
 
 export type AgentEndState = 'closed' | 'failed' | 'lost';
@@ -93,6 +105,12 @@ export type AgentEvent =
   | TaskWaitEvent
   /** The child was told that its task is over: from here it has time to let go of it. */
   | { readonly type: 'release.told'; readonly atMs: number }
+  /** The child does not work on a closed task; its turn, if one runs, is spent on something else. */
+  | { readonly type: 'task.released'; readonly taskId: string }
+  /** Something that wakes the child was sent to it. */
+  | ({ readonly type: 'child.called' } & Call)
+  /** The child's session has this envelope, or nobody could bring it there. */
+  | { readonly type: 'call.settled'; readonly messageId: string }
   | { readonly type: 'request.open'; readonly request: RequestInput }
   | RequestSettledEvent
   | { readonly type: 'actor.crashed'; readonly atMs: number }
@@ -125,7 +143,6 @@ const hold = ['openTask', 'queueTask', 'recordQueue'] as const;
 const forgotten = [
   {
     guard: and(['isForgotten', 'mayRemind']),
-    target: '#agent.slot.occupied.reminded',
     actions: ['remindChild', 'countReminder'],
   },
   {
@@ -169,22 +186,31 @@ export const agentMachine = setup({
     isForgotten: ({ context, event }) =>
       event.type === 'turn.settled' &&
       event.outcome === 'completed' &&
-      !event.isCalled &&
+      !event.isOwed &&
       event.taskId === context.taskId &&
       context.requestIds.length === 0 &&
       context.doneNudges > 0,
     mayRemind: ({ context }) => context.nudgesLeft > 0,
+    isCalled: ({ context }) => context.call !== null,
+    isCall: ({ context, event }) =>
+      event.type === 'call.settled' && event.messageId === context.call?.messageId,
+    /** What was sent before a turn began is in it, also for a child that confirms nothing. */
+    isAfterCall: ({ context, event }) =>
+      event.type === 'turn.started' && event.atMs > (context.call?.atMs ?? Infinity),
+    isReleasing: ({ context, event }) =>
+      event.type === 'task.released' && event.taskId === context.releasingId,
   },
   actions: {
     takeTask: assign(({ context, event }) =>
       event.type === 'task.assign'
-        ? { taskId: event.task.taskId, nudgesLeft: context.doneNudges }
+        ? { taskId: event.task.taskId, nudgesLeft: context.doneNudges, call: null }
         : {},
     ),
     takeQueued: assign(({ context: { queue, doneNudges } }) => ({
       taskId: queue[0] ?? null,
       queue: queue.slice(1),
       nudgesLeft: doneNudges,
+      call: null,
     })),
     queueTask: assign(({ context, event }) =>
       event.type === 'task.assign' ? { queue: [...context.queue, event.task.taskId] } : {},
@@ -194,7 +220,15 @@ export const agentMachine = setup({
         ? { queue: context.queue.filter((id) => id !== event.taskId) }
         : {},
     ),
-    dropTask: assign({ taskId: null, drainDeadlineAtMs: null }),
+    dropTask: assign({ taskId: null }),
+    letGo: assign({ taskId: null, releasingId: ({ context }) => context.taskId }),
+    released: assign({ releasingId: null, drainDeadlineAtMs: null }),
+    keepCall: assign(({ event }) =>
+      event.type === 'child.called'
+        ? { call: { messageId: event.messageId, atMs: event.atMs } }
+        : {},
+    ),
+    dropCall: assign({ call: null }),
     countReminder: assign({ nudgesLeft: ({ context }) => context.nudgesLeft - 1 }),
     restoreReminders: assign({ nudgesLeft: ({ context }) => context.doneNudges }),
     awaitRelease: assign(({ context, event }) =>
@@ -232,6 +266,8 @@ export const agentMachine = setup({
     remindChild: () => {},
     /** Runtime: tells the Shepherd that the child leaves its task open. */
     reportForgotten: () => {},
+    /** Runtime: tells the Shepherd that the child is ended since it did not let go of a task. */
+    reportBailed: () => {},
   },
   delays: {
     /** Bare instants; the runtime turns them into `instant − now`. Infinity is never. */
@@ -298,7 +334,9 @@ export const agentMachine = setup({
       taskId: null,
       queue: [],
       nudgesLeft: 0,
+      releasingId: null,
       drainDeadlineAtMs: null,
+      call: null,
       requestIds: [],
     }),
     type: 'parallel',
@@ -458,7 +496,7 @@ export const agentMachine = setup({
                 {
                   guard: and(['isOwnTask', 'settledFromOutside', 'isInTurn']),
                   target: 'draining',
-                  actions: ['releaseTask', 'dropTask'],
+                  actions: ['releaseTask', 'letGo'],
                 },
                 {
                   guard: and(['isOwnTask', 'settledFromOutside']),
@@ -476,16 +514,34 @@ export const agentMachine = setup({
             },
             states: {
               expected: {
-                description: 'Its `shepherd_done` is expected; nothing speaks against it.',
-                on: { 'turn.settled': [...forgotten] },
+                description:
+                  'Its `shepherd_done` is expected. A turn that ends without it leads to a reminder.',
+                on: {
+                  'turn.settled': [...forgotten],
+                  'child.called': { target: 'called', actions: 'keepCall' },
+                },
+              },
+              called: {
+                description:
+                  'Something that wakes the child is on its way to it: an answer, a question, a reminder. ' +
+                  'A turn that ends meanwhile is not the last one.',
+                on: {
+                  'child.called': { actions: 'keepCall' },
+                  'call.settled': { guard: 'isCall', target: 'expected', actions: 'dropCall' },
+                  'turn.started': { guard: 'isAfterCall', target: 'expected', actions: 'dropCall' },
+                },
               },
               waiting: {
                 description: 'Its task requires a reply; a turn that ends here is as it should be.',
-                on: { 'task.resumed': { target: 'expected', actions: 'restoreReminders' } },
-              },
-              reminded: {
-                description: 'A turn ended with the task open; the child has been reminded.',
-                on: { 'turn.settled': [...forgotten] },
+                on: {
+                  'child.called': { actions: 'keepCall' },
+                  'call.settled': { guard: 'isCall', actions: 'dropCall' },
+                  'turn.started': { guard: 'isAfterCall', actions: 'dropCall' },
+                  'task.resumed': [
+                    { guard: 'isCalled', target: 'called', actions: 'restoreReminders' },
+                    { target: 'expected', actions: 'restoreReminders' },
+                  ],
+                },
               },
               reported: {
                 description: 'Reminders did not help; the Shepherd has been told.',
@@ -494,10 +550,17 @@ export const agentMachine = setup({
           },
           draining: {
             description: 'The task settled from outside; the child’s turn on it is being stopped.',
-            after: { drainDeadline: { target: 'free', actions: ['bail', 'dropTask'] } },
+            after: {
+              drainDeadline: { target: 'free', actions: ['reportBailed', 'bail', 'released'] },
+            },
             on: {
               'release.told': { target: 'draining', reenter: true, actions: 'awaitRelease' },
-              'turn.settled': { target: 'free', actions: ['dropTask', 'offerSlot'] },
+              'task.released': {
+                guard: 'isReleasing',
+                target: 'free',
+                actions: ['released', 'offerSlot'],
+              },
+              'turn.settled': { target: 'free', actions: ['released', 'offerSlot'] },
               'task.assign': { guard: and(['isAlive', 'mayQueue']), actions: [...hold] },
             },
           },

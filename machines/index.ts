@@ -7,6 +7,7 @@ export {
   type AgentEndState,
   type AgentEvent,
   type AgentInput,
+  type Call,
   type TurnSettledEvent,
 } from './agent.ts';
 export {

@@ -17,12 +17,13 @@ import type { EnvelopeOf } from './envelope.ts';
 /**
  * What an agent's chart hears of its child's own observations.
  *
- * @param isCalled whether mail that wakes the child is on its way to it.
+ * @param isOwed whether somebody owes the child an answer.
+ * @returns undefined for what is none of the chart's business.
  */
 export function toAgentEvent(
   envelope: EnvelopeOf<'hello'> | EnvelopeOf<'runtime'>,
-  isCalled = false,
-): AgentEvent {
+  isOwed = false,
+): AgentEvent | undefined {
   const atMs = envelope.createdAt;
   if (envelope.kind === 'hello') return { type: 'agent.hello', atMs };
   const { taskId = null } = envelope;
@@ -31,7 +32,9 @@ export function toAgentEvent(
       return { type: 'turn.started', atMs };
     case 'turn_settled':
     case 'provider_gave_up':
-      return { type: 'turn.settled', atMs, outcome: outcomeOf(envelope), taskId, isCalled };
+      return { type: 'turn.settled', atMs, outcome: outcomeOf(envelope), taskId, isOwed };
+    case 'task_released':
+      return taskId === null ? undefined : { type: 'task.released', taskId };
     case 'blocked':
       return { type: 'human.awaited', atMs };
     case 'unblocked':

@@ -12,9 +12,12 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { MailboxError } from '../errors.ts';
 import { agentIdSchema, messageIdSchema, SHEPHERD_ID, taskIdSchema } from '../ids.ts';
+import { isLongerThan } from '../text.ts';
 
 const instant = z.int().nonnegative();
 const text = z.string();
+const characters = (max: number) =>
+  z.string().refine((value) => !isLongerThan(value, max), `at most ${max} characters`);
 const partySchema = z.union([z.literal(SHEPHERD_ID), agentIdSchema]);
 
 /** What a child has done since its launch; counted by the child's extension. */
@@ -33,7 +36,7 @@ const head = {
   /** Who wrote it; proven by the outbox it lay in and by `mac`, never by this field alone. */
   senderId: partySchema,
   /** In an outbox an id or a name, as the sender wrote it; in an inbox always the resolved id. */
-  targetId: z.string().min(1).max(200),
+  targetId: characters(200).min(1),
   /** Epoch ms at which the sender published it; decides against deadlines. */
   createdAt: instant,
   /** Rises by one with each envelope of a sender. */
@@ -51,7 +54,7 @@ const conversation = {
   content: text.min(1),
   delivery,
   taskId: taskIdSchema.optional(),
-  threadId: z.string().min(1).max(200).optional(),
+  threadId: characters(200).min(1).optional(),
   expectsReply: z.boolean().optional(),
   deadlineAt: instant.optional(),
   /** What people call the sender; set by the router. */
@@ -90,7 +93,7 @@ export const envelopeSchema = z.discriminatedUnion('kind', [
     ...head,
     kind: z.literal('task_done'),
     /** Left out: the task that the sender has now. Any text, so that an invented id is answered. */
-    taskId: z.string().max(200).optional(),
+    taskId: characters(200).optional(),
     status: doneStatusSchema,
     summary: text.optional(),
     /** Why the task is completed although a required reply is outstanding. */
@@ -103,8 +106,15 @@ export const envelopeSchema = z.discriminatedUnion('kind', [
     ...head,
     kind: z.literal('runtime'),
     /** An observation of the child's own Pi; none of them settles a task as completed. */
-    event: z.enum(['turn_started', 'turn_settled', 'provider_gave_up', 'blocked', 'unblocked']),
-    /** The task that the child knows itself to have. */
+    event: z.enum([
+      'turn_started',
+      'turn_settled',
+      'provider_gave_up',
+      'task_released',
+      'blocked',
+      'unblocked',
+    ]),
+    /** The task that the child knows itself to have; of `task_released`, the one that was closed. */
     taskId: taskIdSchema.optional(),
     aborted: z.boolean().optional(),
     error: text.optional(),

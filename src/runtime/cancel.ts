@@ -1,9 +1,10 @@
 /** Withdrawal by the Shepherd: of a task, held or running, or of one open question. */
 import { TaskError } from '../errors.ts';
+import { firstCharacters } from '../text.ts';
 import { tellChild } from './child-notices.ts';
 import type { Frame } from './herd.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
-import { excerpt, firstCharacters, nameOf } from './router.ts';
+import { excerpt, nameOf } from './router.ts';
 import type { CancelResult } from './shepherd.ts';
 
 /** As much of a reason as every envelope has room for. */

@@ -36,6 +36,7 @@ export type Fact =
   | { readonly type: 'agent.slot_free'; readonly agentId: string }
   | { readonly type: 'agent.remind'; readonly agentId: string; readonly taskId: string }
   | { readonly type: 'agent.forgotten'; readonly agentId: string; readonly taskId: string }
+  | { readonly type: 'agent.bailed'; readonly agentId: string; readonly taskId: string }
   | { readonly type: 'agent.ended'; readonly agentId: string; readonly state: AgentEndState }
   | { readonly type: 'agents.close' }
   | {
@@ -177,6 +178,9 @@ export function createCharts({ record, now, find }: ChartPorts) {
         },
         reportForgotten: ({ context: { agentId, taskId } }) => {
           if (taskId !== null) record({ type: 'agent.forgotten', agentId, taskId });
+        },
+        reportBailed: ({ context: { agentId, releasingId } }) => {
+          if (releasingId !== null) record({ type: 'agent.bailed', agentId, taskId: releasingId });
         },
       },
     }),

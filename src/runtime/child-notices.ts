@@ -3,6 +3,20 @@ import { SHEPHERD_ID } from '../ids.ts';
 import { passiveNoticeCodes, type EnvelopeOf } from '../mailbox/envelope.ts';
 import type { Frame } from './herd.ts';
 
+/** Notes that an envelope is on its way which wakes this agent: what it says next may be about that. */
+export function callChild(frame: Frame, agentId: string, messageId: string): void {
+  frame.draft.change('agent', agentId, { wakeId: messageId });
+  const agent = frame.herd.agent(agentId);
+  if (agent !== undefined)
+    frame.send(agent, { type: 'child.called', messageId, atMs: frame.nowMs });
+}
+
+/** The envelope has reached the agent's session, or never will. */
+export function settleCall(frame: Frame, agentId: string, messageId: string): void {
+  const agent = frame.herd.agent(agentId);
+  if (agent !== undefined) frame.send(agent, { type: 'call.settled', messageId });
+}
+
 /** Causes a notice into an agent's inbox; one that is not there to read it gets none. */
 export function tellChild(
   frame: Frame,
@@ -12,9 +26,7 @@ export function tellChild(
   const { herd, nowMs } = frame;
   if (herd.agent(agentId)?.getSnapshot().hasTag('ready') !== true) return;
   const messageId = herd.ids.messageId(nowMs);
-  if (notice.code !== undefined && !passiveNoticeCodes.has(notice.code)) {
-    frame.draft.change('agent', agentId, { call: { id: messageId, atMs: nowMs } });
-  }
+  if (!passiveNoticeCodes.has(notice.code ?? '')) callChild(frame, agentId, messageId);
   frame.effect({
     type: 'publish',
     agentId,

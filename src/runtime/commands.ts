@@ -67,7 +67,6 @@ export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
     createdAtMs: nowMs,
     evidence: { turns: 0, toolCalls: 0, lastActivityAtMs: null },
     queue: [],
-    call: null,
   };
   draft.put('agent', agent);
   frame.send(herd.session, {
@@ -95,9 +94,6 @@ export function sayAsShepherd(
     'target' | 'content' | 'delivery' | 'taskId' | 'threadId' | 'replyTo' | 'expectsReply'
   >,
 ): (Routed & { readonly messageId: string }) | { readonly tooLate: ShepherdError } {
-  if (said.content.trim() === '') {
-    throw new ConfigError('invalid_argument', 'The message is blank; say something.');
-  }
   const messageId = frame.herd.ids.messageId(frame.nowMs);
   try {
     const routed = routeUtterance(frame, {

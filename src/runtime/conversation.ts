@@ -14,6 +14,8 @@ import { ConfigError, HostError, MailboxError, TaskError } from '../errors.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import { toQuestionEvent, toReplyEvent, toStartedEvent } from '../mailbox/adapter.ts';
 import type { Delivery, EnvelopeDraft } from '../mailbox/envelope.ts';
+import { callChild } from './child-notices.ts';
+import { isLongerThan } from '../text.ts';
 import type { Frame } from './herd.ts';
 import {
   chainOf,
@@ -46,8 +48,17 @@ export interface Utterance {
 
 export interface Routed {
   readonly targetId: string;
-  /** Set when the utterance opened a request, whose id is the message's id. */
-  readonly deadlineAtMs: number | undefined;
+  /** The request that the utterance opened. */
+  readonly request: OpenedRequest | undefined;
+}
+
+export interface OpenedRequest {
+  /** That of the message. */
+  readonly requestId: string;
+  /** Epoch ms. */
+  readonly deadlineAtMs: number;
+  /** That is the task's deadline, which comes first. */
+  readonly isClipped?: true;
 }
 
 /**
@@ -63,7 +74,10 @@ export function routeUtterance(frame: Frame, said: Utterance): Routed {
   const targetId = resolveTarget(herd, draft, said.target);
   refuseClosing(frame, targetId);
   if (said.expectsReply) refuseClosing(frame, said.senderId);
-  if ((said.threadId?.length ?? 0) > maxThreadIdLength) {
+  if (said.content.trim() === '') {
+    throw new ConfigError('invalid_argument', 'The message is blank; say something.');
+  }
+  if (isLongerThan(said.threadId ?? '', maxThreadIdLength)) {
     throw new ConfigError(
       'invalid_argument',
       `A threadId has at most ${maxThreadIdLength} characters.`,
@@ -79,7 +93,8 @@ export function routeUtterance(frame: Frame, said: Utterance): Routed {
   }
   const chain = checkChain(frame, said, targetId, answered);
   const { senderId, createdAtMs } = said;
-  if (said.replyTo === undefined) {
+  // An answer that somebody waits for is never too much.
+  if (answered === undefined) {
     refuseTooOften(frame, { senderId, targetId, atMs: Math.min(createdAtMs, frame.nowMs) });
   }
 
@@ -94,9 +109,10 @@ export function routeUtterance(frame: Frame, said: Utterance): Routed {
     receipt: 'queued',
   });
   if (answered !== undefined) answer(frame, said, answered);
-  const deadlineAtMs = said.expectsReply ? openRequest(frame, said, targetId, required) : undefined;
+  const request = said.expectsReply ? openRequest(frame, said, targetId, required) : undefined;
+  const deadlineAtMs = request?.deadlineAtMs;
   handOver(frame, said, { targetId, taskId: task?.id, deadlineAtMs, hops: chain.hops });
-  return { targetId, deadlineAtMs };
+  return { targetId, request };
 }
 
 const maxThreadIdLength = 200;
@@ -159,7 +175,11 @@ function checkReply(frame: Frame, said: Utterance, targetId: string): RequestRec
 }
 
 /** A late reply is kept with its task, where it has one that settled. */
-function keepLateReply(frame: Frame, said: Utterance, request: RequestRecord): void {
+export function keepLateReply(
+  frame: Frame,
+  said: Pick<Utterance, 'createdAtMs' | 'senderId' | 'content'>,
+  request: RequestRecord,
+): void {
   if (request.taskId === null) return;
   keepLate(frame, request.taskId, {
     kind: 'reply',
@@ -260,12 +280,10 @@ function openRequest(
   said: Utterance,
   recipientId: string,
   task: TaskRecord | undefined,
-): number {
+): OpenedRequest {
   const { herd, draft } = frame;
-  const deadlineAtMs = Math.min(
-    said.createdAtMs + herd.policy.replyTimeoutMs,
-    task?.deadlineAtMs ?? Infinity,
-  );
+  const wantedAtMs = said.createdAtMs + herd.policy.replyTimeoutMs;
+  const deadlineAtMs = Math.min(wantedAtMs, task?.deadlineAtMs ?? Infinity);
   const request = {
     requestId: said.messageId,
     askerId: said.senderId,
@@ -298,7 +316,8 @@ function openRequest(
     if (asker === undefined) throw new HostError('agent_closed', `${said.senderId} has ended.`);
     frame.send(asker, event);
   }
-  return deadlineAtMs;
+  const isClipped = deadlineAtMs < wantedAtMs;
+  return { requestId: said.messageId, deadlineAtMs, ...(isClipped ? { isClipped } : {}) };
 }
 
 /** @throws MailboxError `hop_limit` (CV4). */
@@ -356,9 +375,6 @@ function handOver(
     draft,
   });
   if (said.expectsReply || said.replyTo !== undefined) {
-    frame.draft.change('agent', targetId, {
-      wakeId: said.messageId,
-      call: { id: said.messageId, atMs: frame.nowMs },
-    });
+    callChild(frame, targetId, said.messageId);
   }
 }

@@ -10,11 +10,12 @@ import { HostError, MailboxError, TaskError } from '../errors.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import { describeAttachment } from '../mailbox/attachment.ts';
 import { canonicalJson } from '../mailbox/envelope.ts';
+import { firstCharacters, isLongerThan } from '../text.ts';
 import { beginNote } from './fieldnotes.ts';
 import { fitsEnvelope, refuseClosedSession, refuseFullInbox } from './limits.ts';
 import type { Frame, LiveAgent } from './herd.ts';
 import type { AgentRecord, TaskRecord } from './records.ts';
-import { excerpt, firstCharacters, nameOf, resolveTarget } from './router.ts';
+import { excerpt, nameOf, resolveTarget } from './router.ts';
 
 export interface DelegateCommand {
   readonly target: string;
@@ -90,7 +91,7 @@ function taskOfKey(
   hash: string,
 ): TaskRecord | undefined {
   if (key === undefined) return undefined;
-  if (key.trim() === '' || key.length > maxKeyLength) {
+  if (key.trim() === '' || isLongerThan(key, maxKeyLength)) {
     throw new TaskError(
       'invalid_task',
       `An idempotencyKey has 1 to ${maxKeyLength} characters, not all of them blank.`,
@@ -199,7 +200,7 @@ export function dispatchTask(
   });
   // Before the envelope, which says where the note is.
   beginNote(frame, taskId);
-  draft.change('agent', agentId, { taskId, wakeId: messageId, call: null });
+  draft.change('agent', agentId, { taskId, wakeId: messageId });
   draft.put('message', {
     id: messageId,
     senderId: SHEPHERD_ID,

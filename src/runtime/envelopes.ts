@@ -13,8 +13,10 @@ import {
   type MailboxErrorCode,
 } from '../errors.ts';
 import { SHEPHERD_ID } from '../ids.ts';
+import { firstCharacters } from '../text.ts';
 import { contentHash, type Envelope, type EnvelopeOf } from '../mailbox/envelope.ts';
 import { toAgentEvent, toFailureEvent, toStartedEvent, toTaskEvent } from '../mailbox/adapter.ts';
+import { settleCall } from './child-notices.ts';
 import { activeTaskId, keepLate, routeUtterance, type Utterance } from './conversation.ts';
 import type { Frame } from './herd.ts';
 import { refuseTooManyCharacters } from './limits.ts';
@@ -23,6 +25,7 @@ import { sendPassiveNotice, sendUnwatchedOutcome } from './notices.ts';
 import { advanceReceipt, failMessage } from './receipts.ts';
 import { rosterFor } from './roster.ts';
 import { excerpt, nameOf } from './router.ts';
+import { handOnLate } from './late-words.ts';
 import type { TaskResult } from './shepherd.ts';
 
 /**
@@ -210,7 +213,7 @@ function speak(
     createdAtMs: envelope.createdAt,
     causeId: envelope.causeId,
   };
-  const { targetId, deadlineAtMs } = routeUtterance(frame, said);
+  const { targetId, request } = routeUtterance(frame, said);
   return {
     ok: true,
     data: {
@@ -218,7 +221,7 @@ function speak(
       delivery: 'queued',
       targetId,
       target: nameOf(frame.draft, targetId),
-      ...(deadlineAtMs === undefined ? {} : { requestId: envelope.messageId, deadlineAtMs }),
+      ...request,
     },
   };
 }
@@ -249,7 +252,7 @@ function finishTask(
     );
   }
   refuseTooManyCharacters(envelope.summary ?? '', herd.policy.maxSummaryCharacters);
-  frame.draft.put('task', withLastWord(task, envelope));
+  frame.draft.put('task', withLastWord(task, envelope, herd.policy.maxContentCharacters));
   frame.send(actor, toTaskEvent(envelope));
   const [refused] = frame.refusals;
   if (refused !== undefined) {
@@ -276,12 +279,16 @@ function taskAt(frame: Frame, agent: AgentRecord, atMs: number): TaskRecord | un
 }
 
 /** The task's record with its owner's last word on it. */
-function withLastWord(task: TaskRecord, envelope: EnvelopeOf<'task_done'>): TaskRecord {
+function withLastWord(
+  task: TaskRecord,
+  envelope: EnvelopeOf<'task_done'>,
+  maxCharacters: number,
+): TaskRecord {
   const { summary, content, override, evidence, status } = envelope;
   return {
     ...task,
     ...(summary === undefined ? {} : { summary }),
-    ...(content === undefined ? {} : { text: content }),
+    ...(content === undefined ? {} : { text: firstCharacters(content, maxCharacters) }),
     ...(override === undefined ? {} : { override }),
     ...(evidence === undefined ? {} : { evidence }),
     ...(status === 'completed' ? {} : { error: `${status}: ${summary ?? 'no reason given'}` }),
@@ -367,24 +374,22 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
   if (envelope.evidence !== undefined) {
     draft.change('agent', agent.id, { evidence: envelope.evidence });
   }
-  // A turn that began after the call was answered it, also of a child that sends no receipts.
-  if (envelope.event === 'turn_started' && agent.call && envelope.createdAt > agent.call.atMs) {
-    draft.change('agent', agent.id, { call: null });
-  }
   const taskId = activeTaskId(frame, agent.id);
-  // The last words of a run on another task say nothing of the one that has begun since.
-  const isOfOther = envelope.taskId !== undefined && envelope.taskId !== taskId;
-  if (taskId !== undefined && envelope.content !== undefined && !isOfOther) {
-    draft.change('task', taskId, { text: envelope.content });
+  // What a child says of a task is said of the one it names: a run's last words, and its failure, may
+  // come when another one has begun.
+  const isOfTask = taskId !== undefined && envelope.taskId === taskId;
+  if (isOfTask && envelope.content !== undefined) {
+    const text = firstCharacters(envelope.content, herd.policy.maxContentCharacters);
+    draft.change('task', taskId, { text });
   }
   // The agent first: its turn is over, so that no later one is stopped for the task's sake.
-  const mayBeForgotten = envelope.event === 'turn_settled' && agent.call === null;
-  const isCalled = !mayBeForgotten || hasAsked(frame, agent.id);
-  frame.send(actor, toAgentEvent(envelope, isCalled));
-  if (envelope.event !== 'provider_gave_up' || isOfOther) return;
+  const event = toAgentEvent(envelope, hasAsked(frame, agent.id));
+  if (event !== undefined) frame.send(actor, event);
+  if (envelope.event !== 'provider_gave_up') return;
   const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
-  const task = taskId === undefined ? undefined : herd.task(agent.id, taskId);
+  const task = isOfTask ? herd.task(agent.id, taskId) : undefined;
   if (task === undefined || taskId === undefined) {
+    if (envelope.taskId !== undefined) return;
     sendPassiveNotice(frame, `${nameOf(draft, agent.id)}: ${error}`, { agentId: agent.id });
     return;
   }
@@ -399,9 +404,7 @@ function hasAsked({ herd, draft }: Frame, agentId: string): boolean {
 }
 
 function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'receipt'>): void {
-  if (agent.call?.id === envelope.forMessageId) {
-    frame.draft.change('agent', agent.id, { call: null });
-  }
+  settleCall(frame, agent.id, envelope.forMessageId);
   const message = frame.draft.get('message', envelope.forMessageId);
   if (message === undefined || message.targetId !== agent.id) return;
   if (envelope.receipt !== 'dead') {
@@ -417,11 +420,17 @@ function keepReceipt(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'rec
 /** Mail found in the outbox of an agent that has ended: kept once, with its task where it is about one. */
 export function handleLateEnvelope(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
   const { draft } = frame;
-  if (envelope.kind !== 'task_done') return;
+  const { kind, messageId } = envelope;
+  if (kind !== 'task_done' && kind !== 'message' && kind !== 'reply') return;
+  if (draft.get('seen', messageId) !== undefined) return;
+  draft.put('seen', { id: messageId, hash: contentHash(envelope) });
+  if (kind !== 'task_done') {
+    handOnLate(frame, agent, envelope);
+    return;
+  }
   const task = draft.get('task', envelope.taskId ?? agent.taskId ?? '');
   // Of a task of somebody else it has nothing to say, early or late.
-  if (task?.agentId !== agent.id || draft.get('seen', envelope.messageId) !== undefined) return;
-  draft.put('seen', { id: envelope.messageId, hash: contentHash(envelope) });
+  if (task?.agentId !== agent.id) return;
   keepLate(frame, task.id, {
     kind: 'task_done',
     atMs: envelope.createdAt,

@@ -67,6 +67,13 @@ export function applyFact(frame: Frame, fact: Fact): void {
         { agentId: fact.agentId, taskId: fact.taskId, code: 'done_forgotten' },
       );
       return;
+    case 'agent.bailed':
+      sendPassiveNotice(
+        frame,
+        `${nameOf(draft, fact.agentId)} did not let go of ${fact.taskId}, which is over, and is ended.`,
+        { agentId: fact.agentId, taskId: fact.taskId, code: 'bailed' },
+      );
+      return;
     case 'agent.ended':
       endAgent(frame, fact.agentId);
       return;
@@ -284,6 +291,9 @@ function settleTask(frame: Frame, taskId: string, outcome: TaskOutcome): void {
   const agent = draft.get('agent', task.agentId);
   const error = task.error ?? describeCause(frame, task, outcome);
   const text = task.text ?? task.summary;
+  // A reason for what was not in the way is none.
+  const isOverridden =
+    task.override !== undefined && outcome.status === 'completed' && outcome.requestId !== null;
   const result: TaskResult = {
     taskId,
     agentId: task.agentId,
@@ -293,7 +303,7 @@ function settleTask(frame: Frame, taskId: string, outcome: TaskOutcome): void {
     ...(task.summary === undefined ? {} : { summary: task.summary }),
     ...(text === undefined ? {} : { text }),
     ...(error === undefined || outcome.status === 'completed' ? {} : { error }),
-    ...(task.override === undefined ? {} : { override: task.override }),
+    ...(isOverridden ? { override: task.override } : {}),
     lateEvents: [],
     evidence: evidenceSince(
       task.evidenceAtStart,

@@ -9,6 +9,7 @@
  */
 import { ConfigError, MailboxError } from '../errors.ts';
 import { SHEPHERD_ID } from '../ids.ts';
+import { characterCount, isLongerThan } from '../text.ts';
 import type { Frame } from './herd.ts';
 import { sendPassiveNotice } from './notices.ts';
 import type { Policy } from './policy.ts';
@@ -28,7 +29,7 @@ const envelopeOverheadBytes = 2_048;
 /** Whether a text can travel in an envelope's own `content`. */
 export function fitsEnvelope(text: string, policy: TextLimits): boolean {
   return (
-    charactersUpTo(text, policy.maxContentCharacters) <= policy.maxContentCharacters &&
+    !isLongerThan(text, policy.maxContentCharacters) &&
     encodedBytes(text) <= policy.maxEnvelopeBytes - envelopeOverheadBytes
   );
 }
@@ -51,15 +52,10 @@ export function refuseTooLong(text: string, policy: TextLimits): void {
 
 const encodedBytes = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
-/** Counts code points; a short text is not counted, since it has no more than units. */
-function charactersUpTo(text: string, max: number): number {
-  return text.length <= max ? text.length : Array.from(text).length;
-}
-
 /** @throws MailboxError `message_too_large`; lengths are counted in characters (code points). */
 export function refuseTooManyCharacters(text: string, maxCharacters: number): void {
-  const length = charactersUpTo(text, maxCharacters);
-  if (length <= maxCharacters) return;
+  if (!isLongerThan(text, maxCharacters)) return;
+  const length = characterCount(text);
   throw new MailboxError(
     'message_too_large',
     `The text has ${length} characters; at most ${maxCharacters} are taken. Write it to a file and name the file.`,

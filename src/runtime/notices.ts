@@ -3,6 +3,7 @@
  *
  * Every text opens with who it is from and the ids needed to act on it.
  */
+import { SHEPHERD_ID } from '../ids.ts';
 import type { Frame } from './herd.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
 import { excerpt, nameOf } from './router.ts';
@@ -117,6 +118,14 @@ export function sendIncoming(
   });
 }
 
+function whatToDo({ id, recipientId, deadlineAtMs }: RequestRecord, recipient: string): string {
+  const wait = `or wait: at ${new Date(deadlineAtMs).toISOString()} the task settles as blocked.`;
+  return recipientId === SHEPHERD_ID
+    ? `Answer it (shepherd_message with replyTo "${id}"), withdraw it (shepherd_cancel with its id), ${wait}`
+    : `Remind ${recipient} (shepherd_message), withdraw the question (shepherd_cancel with its id) so that ` +
+        `its asker goes on without it or asks somebody else, cancel the task, ${wait}`;
+}
+
 /** The one reminder of a long wait; it settles nothing and wakes nobody. */
 export function sendStaleWait(frame: Frame, task: TaskRecord, request: RequestRecord): void {
   const { draft, nowMs } = frame;
@@ -134,8 +143,7 @@ export function sendStaleWait(frame: Frame, task: TaskRecord, request: RequestRe
       `Task ${task.id} of ${nameOf(draft, task.agentId)} has waited ${elapsed} for ${recipient}.`,
       `Task: ${description}`,
       `Question (${request.id}): ${request.question}`,
-      'You may answer it yourself, remind the recipient with shepherd_message, ask somebody else, or ' +
-        'wait: the reply deadline settles the task as blocked.',
+      whatToDo(request, recipient),
     ].join('\n'),
     wake: false,
     deliverAs: 'followUp',

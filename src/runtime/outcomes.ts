@@ -6,7 +6,7 @@
 import { describeError, ShepherdError } from '../errors.ts';
 import type { CloseOutcome, PlaceRef, ProcessExit } from '../hosts/host.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
-import { tellChild } from './child-notices.ts';
+import { settleCall, tellChild } from './child-notices.ts';
 import { confirmNote } from './fieldnotes.ts';
 import type { Frame } from './herd.ts';
 import { sendPassiveNotice } from './notices.ts';
@@ -139,6 +139,7 @@ function confirmPublish(
     if (task !== undefined) frame.send(task, { type: 'task.started', atMs });
     return;
   }
+  settleCall(frame, agentId, messageId);
   if (frame.draft.get('message', messageId) === undefined && frame.herd.agent(agentId)) {
     sendPassiveNotice(
       frame,

@@ -47,10 +47,8 @@ export interface AgentRecord {
   readonly taskId?: string;
   /** Tasks that wait for this agent's slot, oldest first. */
   readonly queue: readonly string[];
-  /** The last message that wakes it: what counts when it does not say the cause of one of its own. */
+  /** The last envelope that wakes it: what counts when it does not say the cause of one of its own. */
   readonly wakeId?: string;
-  /** An envelope that wakes it and that its Pi session may not have yet; `null` for none. */
-  readonly call: { readonly id: string; readonly atMs: number } | null;
 }
 
 export interface TaskRecord {

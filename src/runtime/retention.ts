@@ -37,8 +37,9 @@ export function forgetFinished(frame: Frame, retention: Retention): number {
   const notices = finished(frame, 'notice', retention, (record) =>
     record.delivered || record.isDead === true ? record.notice.atMs : undefined,
   );
+  const isUnread = unreadOf(frame);
   const messages = finished(frame, 'message', retention, (message) =>
-    message.receipt === 'queued' && mayBeRead(frame, message) ? undefined : message.atMs,
+    message.receipt === 'queued' && isUnread(message) ? undefined : message.atMs,
   );
   const requests = finished(frame, 'request', retention, (request) =>
     request.taskId === null ? request.settledAtMs : undefined,
@@ -80,11 +81,21 @@ function finished<K extends Table>(
     .map(({ record }) => record);
 }
 
-/** Nobody will say any more how far the mail of an agent that has ended had come. */
-function mayBeRead({ draft }: Frame, { targetId }: MessageRecord): boolean {
-  if (targetId === SHEPHERD_ID) return true;
-  const agent = draft.get('agent', targetId);
-  return agent !== undefined && agent.endedAtMs === undefined;
+/**
+ * Whether somebody may still read a message: not what an agent had that has ended, and not what one
+ * has taken in that sends no receipts.
+ */
+function unreadOf({ draft, herd }: Frame): (message: MessageRecord) => boolean {
+  const isUnderWay = new Set(
+    draft.all('effect').flatMap((effect) => (effect.type === 'publish' ? effect.messageId : [])),
+  );
+  const hasUnread = new Map(
+    draft.all('agent').map(({ id, endedAtMs }) => {
+      return [id, endedAtMs === undefined && herd.unread(id) > 0] as const;
+    }),
+  );
+  return ({ id, targetId }) =>
+    targetId === SHEPHERD_ID || isUnderWay.has(id) || hasUnread.get(targetId) === true;
 }
 
 /** Everything that is still to be told, as one text to look ids up in. */

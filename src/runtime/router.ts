@@ -7,6 +7,7 @@
 import { nearestFirst } from '../agents/nearest.ts';
 import { HostError, MailboxError, TaskError } from '../errors.ts';
 import { SHEPHERD_ID } from '../ids.ts';
+import { firstCharacters } from '../text.ts';
 import type { Frame, Herd } from './herd.ts';
 import type { AgentRecord } from './records.ts';
 import type { Draft, Store } from './store.ts';
@@ -16,15 +17,6 @@ export function excerpt(text: string, maxLength = 120): string {
   if (text.length <= maxLength) return text;
   const beginning = firstCharacters(text, maxLength);
   return beginning.length === text.length ? text : `${beginning}…`;
-}
-
-/** The beginning of a text, cut between two characters (code points). */
-export function firstCharacters(text: string, count: number): string {
-  return text.length <= count
-    ? text
-    : Array.from(text.slice(0, 2 * count))
-        .slice(0, count)
-        .join('');
 }
 
 export type Reader = Pick<Store | Draft, 'get' | 'all'>;

@@ -79,8 +79,10 @@ export interface MessageResult {
   readonly targetId: string;
   /** The request that this message opened, with `expectsReply`. */
   readonly requestId?: string;
-  /** Epoch ms at which that request expires; clipped to the task's deadline. */
+  /** Epoch ms at which that request expires. */
   readonly deadlineAtMs?: number;
+  /** That is the task's deadline, which comes first. */
+  readonly isClipped?: true;
   readonly targetTaskState?: TaskState;
 }
 

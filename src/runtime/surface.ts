@@ -231,7 +231,7 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
       );
       if ('tooLate' in answer) throw answer.tooLate;
       await allDone(outcomesOf('publish'));
-      const { messageId, targetId, deadlineAtMs } = answer;
+      const { messageId, targetId, request } = answer;
       const taskId = store.get('agent', targetId)?.taskId;
       const task = taskId === undefined ? undefined : store.get('task', taskId);
       return {
@@ -239,7 +239,7 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
         accepted: true,
         delivery: 'queued',
         targetId,
-        ...(deadlineAtMs === undefined ? {} : { requestId: messageId, deadlineAtMs }),
+        ...request,
         ...(task === undefined ? {} : { targetTaskState: task.state }),
       };
     },

@@ -19,7 +19,7 @@ function settled(changes: Partial<TurnSettledEvent> = {}): AgentEvent {
     atMs: 30,
     outcome: 'completed',
     taskId,
-    isCalled: false,
+    isOwed: false,
     ...changes,
   };
 }
@@ -66,7 +66,7 @@ describe('A6. A turn that ends with its task open', () => {
   it.each<[string, Partial<TurnSettledEvent>]>([
     ['that was aborted', { outcome: 'aborted' }],
     ['that failed', { outcome: 'failed' }],
-    ['behind which mail is on its way that wakes', { isCalled: true }],
+    ['in which the child was owed an answer', { isOwed: true }],
     ['in which the child knew of no task', { taskId: null }],
     ['in which the child knew of another task', { taskId: 't0' }],
   ])('is not reminded of a turn %s', (_what, changes) => {
@@ -76,6 +76,52 @@ describe('A6. A turn that ends with its task open', () => {
     endTurn(agent, changes);
 
     expect(said(bench)).toEqual([]);
+  });
+
+  it('is not reminded while something that wakes it is on its way', () => {
+    const bench = openCharts();
+    const agent = startAtWork(bench);
+    agent.send({ type: 'child.called', messageId: 'm1', atMs: 20 });
+    agent.send({ type: 'child.called', messageId: 'm2', atMs: 25 });
+
+    agent.send(settled());
+    agent.send({ type: 'call.settled', messageId: 'm1' });
+    endTurn(agent);
+    expect(said(bench)).toEqual([]);
+    agent.send({ type: 'call.settled', messageId: 'm2' });
+    endTurn(agent);
+
+    expect(said(bench)).toEqual(['agent.remind']);
+  });
+
+  it('is reminded when a turn that began after it was called ends, though it confirmed nothing', () => {
+    const bench = openCharts();
+    const agent = startAtWork(bench);
+    agent.send({ type: 'child.called', messageId: 'm1', atMs: 20 });
+    agent.send(settled());
+
+    agent.send({ type: 'turn.started', atMs: 20 });
+    agent.send(settled());
+    expect(said(bench)).toEqual([]);
+    agent.send({ type: 'turn.started', atMs: 21 });
+    agent.send(settled());
+
+    expect(said(bench)).toEqual(['agent.remind']);
+  });
+
+  it('is not reminded while one of two answers is on its way', () => {
+    const bench = openCharts();
+    const agent = startAtWork(bench);
+    taskOf(agent).send({ type: 'request.open', request: { ...question, requestId: 'q1', taskId } });
+    agent.send({ type: 'child.called', messageId: 'm1', atMs: 20 });
+    taskOf(agent).send({ type: 'request.settled', requestId: 'q1', outcome: 'answered', atMs: 20 });
+
+    agent.send(settled());
+    expect(said(bench)).toEqual([]);
+    agent.send({ type: 'call.settled', messageId: 'm1' });
+    endTurn(agent);
+
+    expect(said(bench)).toEqual(['agent.remind']);
   });
 
   it('is not reminded while its task waits, and anew once it was answered', () => {

@@ -176,8 +176,26 @@ describe('A3. At most one task; the slot frees when it has settled and its child
 
     expect(agent.getSnapshot().matches({ process: 'closing' })).toBe(true);
     expect(kinds(bench)).toContain('agent.end_process');
+    expect(bench.facts).toContainEqual(
+      expect.objectContaining({ type: 'agent.bailed', agentId, taskId }),
+    );
     agent.send(exited);
     expect(bench.told()).toEqual([{ type: 'agent.ended', agentId, state: 'closed' }]);
+  });
+
+  it('is free once the child has let go, although its turn goes on', () => {
+    const bench = openCharts();
+    const agent = startAtWork(bench);
+    taskOf(agent).send({ type: 'task.cancel', atMs: 9 });
+    agent.send({ type: 'release.told', atMs: 9 });
+
+    agent.send({ type: 'task.released', taskId: 't0' });
+    expect(agent.getSnapshot().matches({ slot: 'draining' })).toBe(true);
+    agent.send({ type: 'task.released', taskId });
+    bench.clock.advanceTo(100_000);
+
+    expect(agent.getSnapshot().matches({ slot: 'free', process: { ready: 'working' } })).toBe(true);
+    expect(kinds(bench)).not.toContain('agent.bailed');
   });
 
   it('keeps its own questions apart from those of its task', () => {

@@ -43,7 +43,12 @@ function setUp() {
 const receipts = (log: readonly unknown[]) =>
   log.flatMap((entry) => {
     const [what, draft] = entry as [string, { receipt?: string }];
-    return what === 'send' ? [draft.receipt] : [];
+    return what === 'send' && draft.receipt !== undefined ? [draft.receipt] : [];
+  });
+const released = (log: readonly unknown[]) =>
+  log.flatMap((entry) => {
+    const [what, draft] = entry as [string, { event?: string; taskId?: string }];
+    return what === 'send' && draft.event === 'task_released' ? [draft.taskId] : [];
   });
 
 const ids = createIdMaker();
@@ -142,6 +147,7 @@ it('I3: shows neither a task that Pi never stored nor its end', async () => {
   await vi.advanceTimersByTimeAsync(2_000);
 
   expect(receipts(log)).toEqual(['dead']);
+  expect(released(log)).toEqual([taskId]);
   expect(log.at(-1)).toEqual(['ack', taskClosed.messageId]);
   expect(pi.stored).toEqual([]);
 });
@@ -183,4 +189,32 @@ it('I4: says both when the answer is the first sign that the session has it', as
   await vi.advanceTimersByTimeAsync(0);
 
   expect(receipts(log)).toEqual(['delivered', 'seen']);
+});
+
+it('I5: lets go at once of a closed task while its turn is spent on a question', async () => {
+  const { pi, log, take, work } = setUp();
+  work.begin(taskId, messageId);
+  work.started();
+  work.settled();
+  work.answer('followUp', messageId);
+  work.started();
+
+  take(taskClosed);
+  await vi.advanceTimersByTimeAsync(0);
+
+  expect(log).not.toContainEqual(['abort']);
+  expect(released(log)).toEqual([taskId]);
+  expect(pi.stored).toEqual([taskClosed.messageId]);
+});
+
+it('I5: says nothing of a closed task whose turn it aborts: that turn’s end says it', async () => {
+  const { log, take, work } = setUp();
+  work.begin(taskId, messageId);
+  work.started();
+
+  take(taskClosed);
+  await vi.advanceTimersByTimeAsync(0);
+
+  expect(log).toContainEqual(['abort']);
+  expect(released(log)).toEqual([]);
 });

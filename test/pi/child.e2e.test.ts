@@ -244,14 +244,13 @@ describe('a task', () => {
     await until(() => expect(pi.requests).toHaveLength(2));
 
     const closed = parent.send({ kind: 'task_closed', taskId, status: 'timed_out' });
-    await until(() =>
-      expect(existsSync(join(parent.identity.boxesDir, 'inbox', 'cur', `${closed}.json`))).toBe(
-        true,
-      ),
-    );
+    // The slot of its task is free at once, whatever the question takes.
+    await until(() => expect(parent.events().at(-1)).toBe('task_released'));
+    expect(parent.ofKind('runtime').at(-1)).toMatchObject({ taskId });
+    expect(existsSync(join(parent.identity.boxesDir, 'inbox', 'cur', `${closed}.json`))).toBe(true);
     gate.open();
 
-    await until(() => expect(parent.events()).toHaveLength(4));
+    await until(() => expect(parent.events()).toHaveLength(5));
     expect(parent.ofKind('runtime').at(-1)).toMatchObject({
       event: 'turn_settled',
       aborted: false,
@@ -327,7 +326,9 @@ describe('mail of others', () => {
     parent.send({ kind: 'reply', content: 'Blue.', delivery: 'steer', taskId, replyTo }, peerId);
 
     await until(() => expect(pi.requests).toHaveLength(1));
-    expect(lastText(pi)).toContain(`Task ID: ${taskId}\nReply to: ${replyTo} (your question)\n`);
+    expect(lastText(pi)).toContain(
+      `Task ID: ${taskId}\nReply to: ${replyTo} (sent by you earlier)\n`,
+    );
   });
 
   it('a notice wakes', async () => {
@@ -354,7 +355,7 @@ describe('mail of others', () => {
 describe('shepherd_message', () => {
   it('asks for the own task and gives the verdict’s data', async () => {
     const parent = createHandParent();
-    const data = { requestId: 'r', deadlineAtMs: 5, targetId: peerId };
+    const data = { requestId: 'r', deadlineAtMs: 5, isClipped: true, targetId: peerId };
     parent.answer = () => ({ ok: true, data });
     const pi = await startChild(parent);
     pi.script(
@@ -381,6 +382,11 @@ describe('shepherd_message', () => {
     expect(asked).not.toHaveProperty('threadId');
     expect(toolResult(pi)).toMatchObject({
       isError: false,
+      content: [
+        {
+          text: expect.stringContaining('until 1970-01-01T00:00:00.005Z, the deadline of the task'),
+        },
+      ],
       details: { accepted: true, messageId: asked?.messageId, delivery: 'queued', ...data },
     });
   });

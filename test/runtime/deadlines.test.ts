@@ -145,7 +145,7 @@ describe('a task deadline', () => {
     const { herd, one, two, taskId, question } = await openWait({}, minuteMs);
 
     const deadlineAtMs = startMs + minuteMs;
-    expect(question.data).toMatchObject({ deadlineAtMs });
+    expect(question.data).toMatchObject({ deadlineAtMs, isClipped: true });
     expect(await two.receives('message')).toMatchObject({ deadlineAt: deadlineAtMs });
     const asked = await herd.shepherd.message({
       target: one.id,
@@ -153,13 +153,14 @@ describe('a task deadline', () => {
       expectsReply: true,
       taskId,
     });
-    expect(asked).toMatchObject({ deadlineAtMs });
+    expect(asked).toMatchObject({ deadlineAtMs, isClipped: true });
     const own = await herd.shepherd.message({
       target: one.id,
       message: 'Do you hear me?',
       expectsReply: true,
     });
     expect(own).toMatchObject({ deadlineAtMs: startMs + replyTimeoutMs });
+    expect(own).not.toHaveProperty('isClipped');
   });
 
   it('is the policy’s where the caller gives none', async () => {
@@ -315,6 +316,21 @@ describe('a call of the Shepherd', () => {
 });
 
 describe('a stale wait', () => {
+  it('says what can be done about it, and nothing that is refused', async () => {
+    const { herd, one, question } = await openWait();
+    const three = await herd.hatch('three');
+    await herd.delegate(three);
+    const own = await three.say('shepherd', 'Which flock?', { expectsReply: true });
+    herd.advance(staleAfterMs);
+    await looked(herd, one);
+
+    const [ofOther = '', ofOwn = ''] = textsOf(herd, 'shepherd.stale.wait');
+    expect(ofOther).toContain(`(${question.messageId})`);
+    expect(ofOther).toMatch(/Remind scout: two .*shepherd_cancel/);
+    expect(ofOther).not.toContain('Answer it');
+    expect(ofOwn).toContain(`Answer it (shepherd_message with replyTo "${own.messageId}")`);
+  });
+
   it('is one passive reminder that says all there is to know', async () => {
     const { herd, one, two, taskId, question } = await openWait();
     herd.advance(staleAfterMs - 1);

@@ -42,7 +42,7 @@ describe('shepherd_done', () => {
     const child = await herd.hatch('one');
     const taskId = await herd.delegate(child);
     child.turn('turn_started');
-    child.turn('turn_settled', { content: 'I looked everywhere.' });
+    child.turn('turn_settled', { taskId, content: 'I looked everywhere.' });
 
     await child.done('failed', { summary: 'No sheep.' });
 
@@ -244,6 +244,33 @@ describe('shepherd_done while a required reply is outstanding', () => {
     });
   });
 
+  it.each([
+    ['nothing is outstanding', 'completed', false],
+    ['it is not completed', 'failed', true],
+  ] as const)('keeps no override where %s', async (_where, status, hasAsked) => {
+    const herd = await openHerd();
+    const one = await herd.hatch('one');
+    const two = await herd.hatch('two');
+    const taskId = await herd.delegate(one);
+    if (hasAsked) await one.say(two.id, 'Which gate?', { expectsReply: true });
+
+    await one.done(status, { override: 'both gates are open' });
+
+    const result = await herd.shepherd.settled(taskId);
+    expect(result.status).toBe(status);
+    expect(result).not.toHaveProperty('override');
+  });
+
+  it('is never refused for the length of its last text, which is cut', async () => {
+    const herd = await openHerd({ policy: { maxContentCharacters: 100 } });
+    const one = await herd.hatch('one');
+    const taskId = await herd.delegate(one);
+
+    expect(await one.done('completed', { content: '🐑'.repeat(101) })).toMatchObject({ ok: true });
+
+    expect((await herd.shepherd.settled(taskId)).text).toBe('🐑'.repeat(100));
+  });
+
   it.each(['blocked', 'failed'] as const)('settles as %s all the same', async (status) => {
     const herd = await openHerd();
     const one = await herd.hatch('one');
@@ -267,7 +294,11 @@ describe('a provider that gave up', () => {
     const taskId = await herd.delegate(child);
     child.turn('turn_started');
 
-    child.turn('provider_gave_up', { error: '529 overloaded', content: 'So far: seven.' });
+    child.turn('provider_gave_up', {
+      taskId,
+      error: '529 overloaded',
+      content: 'So far: seven.',
+    });
 
     expect(await herd.shepherd.settled(taskId)).toMatchObject({
       status: 'failed',
@@ -281,9 +312,9 @@ describe('a provider that gave up', () => {
   it('hurts no later task', async () => {
     const herd = await openHerd();
     const child = await herd.hatch('one');
-    await herd.delegate(child);
+    const first = await herd.delegate(child);
     child.turn('turn_started');
-    child.turn('provider_gave_up', { error: '529 overloaded' });
+    child.turn('provider_gave_up', { taskId: first, error: '529 overloaded' });
     await child.receives('task_closed');
 
     const second = await herd.delegate(child, 'Again.');
@@ -291,6 +322,34 @@ describe('a provider that gave up', () => {
 
     expect(await herd.shepherd.settled(second)).toMatchObject({ status: 'completed' });
     expect(await herd.shepherd.settled(second)).not.toHaveProperty('error');
+  });
+});
+
+describe('a provider that gave up on a run without a task', () => {
+  it.each([
+    ['names none', () => ({}), 1],
+    ['names the one before', (before: string) => ({ taskId: before }), 0],
+  ])('hurts no task that was given meanwhile: %s', async (_how, named, notices) => {
+    const herd = await openHerd();
+    const child = await herd.hatch('one');
+    const before = await herd.delegate(child);
+    child.turn('turn_started', { taskId: before });
+    await child.done('completed');
+    herd.shepherd.watch(before);
+    const told = textsOf(herd, 'shepherd.notice').length;
+    const next = await herd.delegate(child, 'Again.');
+
+    child.turn('provider_gave_up', { ...named(before), error: '529 overloaded', content: 'Old.' });
+    child.turn('turn_settled', named(before));
+    await child.done('completed', { summary: 'Seven.' });
+
+    expect(await herd.shepherd.settled(next)).toMatchObject({
+      status: 'completed',
+      text: 'Seven.',
+    });
+    const texts = textsOf(herd, 'shepherd.notice').filter((text) => text.includes('529'));
+    expect(texts).toHaveLength(notices);
+    expect(told).toBe(1);
   });
 });
 

@@ -62,6 +62,19 @@ describe('messages of one sender to one recipient', () => {
     expect(await one.done('completed')).toMatchObject({ ok: true });
   });
 
+  it('count with replies that nobody waits for', async () => {
+    const { one, two } = await openPair({ messagesPerMinute: 2 });
+    const { messageId } = await one.say(two.id, 'Baa.');
+
+    const replies = [
+      await two.say(one.id, 'Baa?', { replyTo: messageId }),
+      await two.say(one.id, 'Baa!', { replyTo: messageId }),
+      await two.say(one.id, 'Baa baa!', { replyTo: messageId }),
+    ];
+
+    expect(replies.map(({ code }) => code)).toEqual([undefined, undefined, 'rate_limited']);
+  });
+
   it('are counted for the Shepherd as well, which is told by its own call', async () => {
     const { herd, one } = await openPair({ messagesPerMinute: 1 });
     await herd.shepherd.message({ target: one.id, message: 'Come by.' });
@@ -180,6 +193,23 @@ describe('a chain of messages', () => {
     const next = await one.say(two.id, 'Thanks.', { causeId: answered.messageId });
 
     expect(next.ok).toBe(true);
+  });
+
+  it('is not gone on with by who was woken by the runtime since', async () => {
+    const { herd, one, two } = await openPair({ maxHops: 1 });
+    const taskId = await herd.delegate(one);
+    await two.say(one.id, 'Baa?', { expectsReply: true });
+    one.turn('turn_started', { taskId });
+    expect(await one.say(two.id, 'Baa baa.')).toMatchObject({ code: 'hop_limit' });
+    await one.say(two.id, 'Baa!', { replyTo: two.received[0]?.messageId ?? '' }).catch(() => null);
+    for (const { messageId } of one.received) {
+      const receipt = { kind: 'receipt', targetId: 'shepherd', receipt: 'seen' } as const;
+      one.send({ ...receipt, forMessageId: messageId });
+    }
+    one.turn('turn_settled', { taskId });
+    await one.receives('notice', ({ code }) => code === 'done_reminder');
+
+    expect(await one.say(two.id, 'I go on now.')).toMatchObject({ ok: true });
   });
 
   it('may always be taken to the Shepherd', async () => {

@@ -98,14 +98,14 @@ describe('a session', () => {
     expect(new Set(told).size).toBe(6);
   });
 
-  it('RN3: forgets messages that a child took without a word, once it has ended', async () => {
+  it('RN3: forgets messages that a child has not read, once it has ended', async () => {
     const first = await openHerd();
     const [one, two] = [await first.hatch('one'), await first.hatch('two')];
+    two.leave();
     for (let index = 0; index < 6; index += 1) {
       first.pasture.nowMs += 1;
       await one.say(two.id, `Baa ${index}.`);
     }
-    await two.receives('message', ({ content }) => content === 'Baa 5.');
     const second = await reopened(first);
     expect(second.store.all('message')).toHaveLength(6);
     await second.shepherd.close(two.id);
@@ -113,6 +113,27 @@ describe('a session', () => {
     const herd = await reopened(second);
 
     expect(herd.store.all('message')).toHaveLength(3);
+  });
+
+  it('RN3: forgets messages that a living child took without a word, and none that it has not', async () => {
+    const first = await openHerd();
+    const [one, two] = [await first.hatch('one'), await first.hatch('two')];
+    for (let index = 0; index < 6; index += 1) {
+      first.pasture.nowMs += 1;
+      await one.say(two.id, `Baa ${index}.`);
+    }
+    await two.receives('message', ({ content }) => content === 'Baa 5.');
+    two.leave();
+    const second = await reopened(first);
+    await eventually(() => expect(second.store.all('message')).toHaveLength(3));
+    for (let index = 6; index < 12; index += 1) {
+      first.pasture.nowMs += 1;
+      await one.say(two.id, `Baa ${index}.`);
+    }
+
+    const herd = await reopened(second);
+
+    expect(herd.store.all('message')).toHaveLength(9);
   });
 
   it('RN3: keeps none when it is to keep none', async () => {

@@ -40,6 +40,32 @@ describe.each(strange)('a text with %s', (_what, text, wellFormed) => {
   });
 });
 
+it('names of a task and of a thread are counted in characters', async () => {
+  const herd = await openHerd();
+  const one = await herd.hatch('one');
+  const sheep = '🐑'.repeat(200);
+
+  expect(await one.say('shepherd', 'Baa.', { threadId: sheep })).toMatchObject({ ok: true });
+  const options = { target: one.id, message: 'Baa.', threadId: `${sheep}🐑` };
+  await expect(herd.shepherd.message(options)).rejects.toMatchObject({ code: 'invalid_argument' });
+  const task = { target: one.id, task: 'Count.', idempotencyKey: sheep };
+  expect((await herd.shepherd.delegate(task)).state).toBe('running');
+  await expect(
+    herd.shepherd.delegate({ ...task, idempotencyKey: `${sheep}🐑` }),
+  ).rejects.toMatchObject({ code: 'invalid_task' });
+});
+
+it('a blank message is refused, whoever writes it', async () => {
+  const herd = await openHerd();
+  const one = await herd.hatch('one');
+
+  expect(await one.say('shepherd', ' \n')).toMatchObject({ code: 'invalid_argument' });
+  await expect(herd.shepherd.message({ target: one.id, message: '\t' })).rejects.toMatchObject({
+    code: 'invalid_argument',
+  });
+  expect(herd.notices).toEqual([]);
+});
+
 it('a label may have letters of four bytes, and is found by them', async () => {
   const herd = await openHerd();
   const child = await herd.hatch('𠀋 𐍈');

@@ -48,7 +48,7 @@ describe('a provider that gave up', () => {
     const { herd, one, taskId } = await openWait();
     one.turn('turn_started');
 
-    one.turn('provider_gave_up', { error: '529 overloaded' });
+    one.turn('provider_gave_up', { taskId, error: '529 overloaded' });
 
     expect(await herd.shepherd.settled(taskId)).toMatchObject({
       status: 'failed',

@@ -32,7 +32,7 @@ export const turnSettled: AgentEvent = {
   atMs: 3,
   outcome: 'completed',
   taskId: null,
-  isCalled: false,
+  isOwed: false,
 };
 export const exited: AgentEvent = { type: 'process.exited', atMs: 4 };
 export const close: AgentEvent = { type: 'agent.close', atMs: 5 };

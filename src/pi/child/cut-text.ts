@@ -3,7 +3,7 @@ import type { Limits } from '../../mailbox/limits.ts';
 
 /** How much a text may take. */
 export interface Room {
-  /** As JavaScript counts them. */
+  /** Code points. */
   readonly characters: number;
   /** As the text takes in JSON. */
   readonly bytes: number;
@@ -24,10 +24,12 @@ export function roomBeside(limits: Limits, ...texts: readonly (string | undefine
 /** The longest beginning of a text that fits, never half of a character. */
 export function cutText(text: string, room: Room): string {
   let bytes = 0;
+  let count = 0;
   let end = 0;
   for (const character of text) {
     bytes += jsonBytes(character);
-    if (end + character.length > room.characters || bytes > room.bytes) break;
+    count += 1;
+    if (count > room.characters || bytes > room.bytes) break;
     end += character.length;
   }
   return text.slice(0, end);

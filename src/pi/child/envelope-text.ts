@@ -28,7 +28,7 @@ export function envelopeText(envelope: ReadableEnvelope): string {
         [
           ...origin(envelope),
           thread(envelope.threadId),
-          `Reply to: ${envelope.replyTo} (your question)`,
+          `Reply to: ${envelope.replyTo} (sent by you earlier)`,
           replyExpected(envelope),
         ],
         envelope.content,

@@ -6,6 +6,7 @@
  *     by the receipt.
  * I3. A task that is closed before the model saw it is never shown, nor is its end.
  * I4. `seen` is said once, after `delivered`, when a model has answered with the text before it.
+ * I5. Of a closed task that no turn works on it is said at once that it is let go of.
  */
 import { ShepherdError, describeError } from '../../errors.ts';
 import { SHEPHERD_ID } from '../../ids.ts';
@@ -86,6 +87,11 @@ export function createChildInbox(options: ChildInboxOptions): (envelope: Envelop
     mailbox.send({ kind: 'receipt', targetId: SHEPHERD_ID, ...receipt });
   }
 
+  /** The Shepherd waits for it; of a turn that is aborted it hears when that has ended. */
+  function sendReleased(taskId: string): void {
+    mailbox.send({ kind: 'runtime', targetId: SHEPHERD_ID, event: 'task_released', taskId });
+  }
+
   async function takeTask(envelope: EnvelopeOf<'task'>): Promise<void> {
     const { taskId, messageId } = envelope;
     unseenTasks.set(taskId, messageId);
@@ -102,12 +108,14 @@ export function createChildInbox(options: ChildInboxOptions): (envelope: Envelop
     const unseen = unseenTasks.get(taskId);
     const isWithdrawn = unseen !== undefined && delivery.withdraw(unseen);
     if (isWithdrawn || deadTasks.delete(taskId)) {
+      sendReleased(taskId);
       mailbox.ack(messageId);
       return;
     }
     const running = work.isTurnOf(taskId);
     work.forget(taskId);
     if (running) abort();
+    else sendReleased(taskId);
     await show(envelope, { wake: false });
   }
 

@@ -6,6 +6,7 @@ import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
 import type { EnvelopeDraft } from '../../mailbox/envelope.ts';
 import { defineTool } from '../tools/define-tool.ts';
 import { messageParameters } from '../tools/message-parameters.ts';
+import { replyNote } from '../tools/reply-deadline.ts';
 import { askShepherd } from './ask-shepherd.ts';
 import type { Work } from './work.ts';
 
@@ -51,7 +52,7 @@ export function createMessageTool(options: MessageToolOptions): ToolDefinition {
       const { messageId, data } = await askShepherd(mailbox(), draft, signal);
       const next =
         expectsReply === true
-          ? ' The reply will wake you: end your turn now unless you can go on without it.'
+          ? ` ${replyNote(data)}. End your turn now unless you can go on without it.`
           : '';
       return {
         text:

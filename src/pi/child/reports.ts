@@ -10,6 +10,7 @@ import type { ExtensionAPI } from '@earendil-works/pi-coding-agent';
 import { SHEPHERD_ID } from '../../ids.ts';
 import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
 import type { Limits } from '../../mailbox/limits.ts';
+import { firstCharacters } from '../../text.ts';
 import { cutText, roomBeside } from './cut-text.ts';
 import type { Work } from './work.ts';
 
@@ -79,7 +80,7 @@ export function registerReports(pi: ExtensionAPI, options: ReportOptions): void 
   });
   pi.on('agent_settled', ({ aborted }) => {
     work.settled();
-    const error = failure?.slice(0, maxErrorCharacters);
+    const error = failure && firstCharacters(failure, maxErrorCharacters);
     const { taskId, lastText, evidence } = work;
     // Sent along, so that also a task that fails later has the child's last words.
     const content =

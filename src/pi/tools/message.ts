@@ -3,6 +3,7 @@ import type { ToolDefinition } from '@earendil-works/pi-coding-agent';
 import { defineTool } from './define-tool.ts';
 import type { GetShepherd } from './get-shepherd.ts';
 import { messageParameters } from './message-parameters.ts';
+import { replyNote } from './reply-deadline.ts';
 
 /** Creates the tool. */
 export function createMessageTool(shepherd: GetShepherd): ToolDefinition {
@@ -22,7 +23,7 @@ export function createMessageTool(shepherd: GetShepherd): ToolDefinition {
       const state =
         sent.targetTaskState === undefined ? '' : `; its task is ${sent.targetTaskState}`;
       const next =
-        sent.requestId === undefined ? '' : ' The reply will wake you; do not wait for it.';
+        sent.requestId === undefined ? '' : ` ${replyNote({ ...sent })}. Do not wait for it.`;
       return {
         text: `Message ${sent.messageId} is ${sent.delivery} for ${sent.targetId}${state}.${next}`,
         details: { ...sent },
