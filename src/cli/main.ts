@@ -89,7 +89,16 @@ async function main(argv: readonly string[]): Promise<number> {
 function parse(name: string, command: Command, args: string[]) {
   try {
     const options = { ...command.options, help: { type: 'boolean' } } as const;
-    return parseArgs({ args, options, allowPositionals: true });
+    const { tokens, ...parsed } = parseArgs({
+      args,
+      options,
+      allowPositionals: true,
+      tokens: true,
+    });
+    const named = tokens.flatMap((token) => (token.kind === 'option' ? token.name : []));
+    const twice = named.find((option, index) => named.indexOf(option) < index);
+    if (twice !== undefined) throw new Error(`--${twice} is given more than once`);
+    return parsed;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ConfigError('invalid_argument', `sheepfold ${name}: ${reason}`, { cause });

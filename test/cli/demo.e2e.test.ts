@@ -50,7 +50,10 @@ describe('sheepfold demo --scenario', { timeout: 90_000 }, () => {
     const report = await play('crossing-questions');
 
     const { requests, refusals } = report.conversation ?? {};
-    expect(requests).toMatchObject([{ state: 'answered' }]);
+    expect(requests).toMatchObject([
+      { requestId: expect.stringMatching(/^shepherd-message-/), state: 'answered' },
+    ]);
+    expect(report.tasks.map(({ taskId }) => taskId)).toContain(requests?.[0]?.taskId);
     expect(refusals).toMatchObject([{ code: 'wait_cycle', from: requests?.[0]?.to }]);
     expect(refusals?.[0]?.message).toMatch(
       /(scout: survey|planner: plan) → (?!\1)(scout: survey|planner: plan) → \1\./,

@@ -48,6 +48,10 @@ describe('sheepfold', () => {
       ['toString'],
       'sheepfold: invalid_argument: There is no command "toString"; there is demo, sessions, status, mailbox, doctor.\n',
     ],
+    [
+      ['status', '--session', 'one', '--session', 'two'],
+      'sheepfold: invalid_argument: sheepfold status: --session is given more than once\n',
+    ],
     [['demo', '--nosuch'], expect.stringContaining("Unknown option '--nosuch'")],
   ])('refuses %j on stderr', async (args, stderr) => {
     expect(await sheepfold(...args)).toEqual({ code: 1, stdout: '', stderr });

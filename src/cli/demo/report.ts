@@ -9,7 +9,15 @@ import { readRefusals } from './conversation.ts';
 /** What was said besides the tasks; agents by name, `scout: survey`. */
 const conversationSchema = z.strictObject({
   requests: z.array(
-    z.strictObject({ from: z.string(), to: z.string(), question: z.string(), state: z.string() }),
+    z.strictObject({
+      requestId: z.string(),
+      /** The task that waits for the reply. */
+      taskId: z.string().nullable(),
+      from: z.string(),
+      to: z.string(),
+      question: z.string(),
+      state: z.string(),
+    }),
   ),
   /** What was refused to an agent, as its model read it. */
   refusals: z.array(z.strictObject({ from: z.string(), code: z.string(), message: z.string() })),
@@ -87,7 +95,9 @@ export function readOutcome(store: Store): Outcome {
         states: task.states.map(({ state }) => state),
       };
     }),
-    requests: store.all('request').map(({ askerId, recipientId, question, state }) => ({
+    requests: store.all('request').map(({ id, taskId, askerId, recipientId, question, state }) => ({
+      requestId: id,
+      taskId,
       from: nameOf(store, askerId),
       to: nameOf(store, recipientId),
       question,
