@@ -16,6 +16,8 @@
  * A6. A turn that ends with the task open and nothing outstanding is reminded of `shepherd_done`, as
  *     often as `doneNudges` says; then it is reported, once. An aborted or failed turn never is, nor
  *     one behind which something is on its way that wakes the child.
+ * A9. An agent that is not to be kept is closed when its last task has settled and it has been at rest
+ *     for the whole of `closeIdleAfterMs`; one that never had a task is kept.
  */
 import {
   and,
@@ -45,6 +47,8 @@ export interface AgentInput {
   readonly drainAfterMs: number;
   /** How often a child is reminded that its task is still open; 0 = never, and nobody is told. */
   readonly doneNudges: number;
+  /** How long it is kept at rest after its task, in ms; `null` = until somebody closes it. */
+  readonly closeIdleAfterMs: number | null;
 }
 
 export interface AgentContext extends AgentInput {
@@ -57,6 +61,8 @@ export interface AgentContext extends AgentInput {
   readonly releasingId: string | null;
   /** Epoch ms at which a child that will not let go is ended; `null` when none is awaited. */
   readonly drainDeadlineAtMs: number | null;
+  /** Epoch ms at which it is closed if it is at rest then; `null` for never. */
+  readonly idleCloseAtMs: number | null;
   /** The last envelope that wakes the child and has not reached it yet. */
   readonly call: Call | null;
   /** Open questions of this agent that no task requires. */
@@ -197,13 +203,24 @@ export const agentMachine = setup({
     /** What was sent before a turn began is in it, also for a child that confirms nothing. */
     isAfterCall: ({ context, event }) =>
       event.type === 'turn.started' && event.atMs > (context.call?.atMs ?? Infinity),
+    isToBeClosed: ({ context }) => context.idleCloseAtMs !== null,
+    /** Nothing runs, nothing is held, nothing is asked. */
+    isAtRest: and([
+      stateIn('#agent.process.ready.idle'),
+      ({ context }) => context.queue.length === 0 && context.requestIds.length === 0,
+    ]),
     isReleasing: ({ context, event }) =>
       event.type === 'task.released' && event.taskId === context.releasingId,
   },
   actions: {
     takeTask: assign(({ context, event }) =>
       event.type === 'task.assign'
-        ? { taskId: event.task.taskId, nudgesLeft: context.doneNudges, call: null }
+        ? {
+            taskId: event.task.taskId,
+            nudgesLeft: context.doneNudges,
+            call: null,
+            idleCloseAtMs: null,
+          }
         : {},
     ),
     takeQueued: assign(({ context: { queue, doneNudges } }) => ({
@@ -211,6 +228,7 @@ export const agentMachine = setup({
       queue: queue.slice(1),
       nudgesLeft: doneNudges,
       call: null,
+      idleCloseAtMs: null,
     })),
     queueTask: assign(({ context, event }) =>
       event.type === 'task.assign' ? { queue: [...context.queue, event.task.taskId] } : {},
@@ -221,6 +239,11 @@ export const agentMachine = setup({
         : {},
     ),
     dropTask: assign({ taskId: null }),
+    /** Kept no longer than that from here on, unless it has something to do by then. */
+    countRest: assign(({ context: { closeIdleAfterMs, idleCloseAtMs }, event }) => {
+      const sinceMs = 'atMs' in event ? event.atMs : (idleCloseAtMs ?? 0);
+      return { idleCloseAtMs: closeIdleAfterMs === null ? null : sinceMs + closeIdleAfterMs };
+    }),
     letGo: assign({ taskId: null, releasingId: ({ context }) => context.taskId }),
     released: assign({ releasingId: null, drainDeadlineAtMs: null }),
     keepCall: assign(({ event }) =>
@@ -273,6 +296,7 @@ export const agentMachine = setup({
     /** Bare instants; the runtime turns them into `instant − now`. Infinity is never. */
     spawnDeadline: ({ context }) => context.spawnDeadlineAtMs,
     drainDeadline: ({ context }) => context.drainDeadlineAtMs ?? Infinity,
+    idleClose: ({ context }) => context.idleCloseAtMs ?? Infinity,
   },
 })
   .extend({
@@ -320,6 +344,10 @@ export const agentMachine = setup({
           if (id !== null) enqueue.sendTo(id, { type: 'session.resumed' });
         }
       }),
+      closeIdle: raise(({ context }) => ({
+        type: 'agent.close' as const,
+        atMs: context.idleCloseAtMs ?? 0,
+      })),
       bail: raise(({ context }) => ({
         type: 'agent.bail' as const,
         atMs: context.drainDeadlineAtMs ?? 0,
@@ -336,6 +364,7 @@ export const agentMachine = setup({
       nudgesLeft: 0,
       releasingId: null,
       drainDeadlineAtMs: null,
+      idleCloseAtMs: null,
       call: null,
       requestIds: [],
     }),
@@ -470,7 +499,19 @@ export const agentMachine = setup({
         states: {
           free: {
             description: 'Can be given a task.',
+            after: {
+              idleClose: [
+                { guard: 'isAtRest', actions: 'closeIdle' },
+                { target: 'free', reenter: true, actions: 'countRest' },
+              ],
+            },
             on: {
+              'child.called': {
+                guard: 'isToBeClosed',
+                target: 'free',
+                reenter: true,
+                actions: 'countRest',
+              },
               'task.assign': [
                 {
                   guard: and(['isAlive', not('hasQueued')]),
@@ -480,7 +521,15 @@ export const agentMachine = setup({
                 { guard: and(['isAlive', 'mayQueue']), actions: [...hold] },
               ],
               // What the turn still says is about the task that it ended, not about the next one.
-              'turn.settled': { actions: 'offerSlot' },
+              'turn.settled': [
+                {
+                  guard: 'isToBeClosed',
+                  target: 'free',
+                  reenter: true,
+                  actions: ['countRest', 'offerSlot'],
+                },
+                { actions: 'offerSlot' },
+              ],
               'queue.advance': {
                 guard: and(['isAlive', 'hasQueued']),
                 target: 'occupied',
@@ -496,15 +545,23 @@ export const agentMachine = setup({
                 {
                   guard: and(['isOwnTask', 'settledFromOutside', 'isInTurn']),
                   target: 'draining',
-                  actions: ['releaseTask', 'letGo'],
+                  actions: ['releaseTask', 'letGo', 'countRest'],
                 },
                 {
                   guard: and(['isOwnTask', 'settledFromOutside']),
                   target: 'free',
-                  actions: ['releaseTask', 'dropTask', 'offerSlot'],
+                  actions: ['releaseTask', 'dropTask', 'countRest', 'offerSlot'],
                 },
-                { guard: and(['isOwnTask', 'isInTurn']), target: 'free', actions: 'dropTask' },
-                { guard: 'isOwnTask', target: 'free', actions: ['dropTask', 'offerSlot'] },
+                {
+                  guard: and(['isOwnTask', 'isInTurn']),
+                  target: 'free',
+                  actions: ['dropTask', 'countRest'],
+                },
+                {
+                  guard: 'isOwnTask',
+                  target: 'free',
+                  actions: ['dropTask', 'countRest', 'offerSlot'],
+                },
               ],
               'task.assign': { guard: and(['isAlive', 'mayQueue']), actions: [...hold] },
               'task.waiting': { target: '.waiting' },

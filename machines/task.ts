@@ -12,6 +12,7 @@
  * T5. One stale reminder an episode; it settles nothing. An episode belongs to the oldest open request.
  * T6. The task deadline holds in every open state and starts at dispatch; a held task has none yet.
  * T7. `session.resumed` re-arms every timer at its original instant and repeats no reminder.
+ * T8. A wait is counted from the host's return when it was away; no deadline moves for that.
  */
 import {
   and,
@@ -75,6 +76,8 @@ export interface TaskContext extends TaskInput {
   readonly requests: readonly OpenRequest[];
   /** Epoch ms of the reminder of this episode; `null` for never. */
   readonly staleAtMs: number | null;
+  /** Epoch ms at which the host was last found to have been away: nobody waited before. */
+  readonly awayAtMs: number | null;
   readonly outcome: TaskOutcome | null;
 }
 
@@ -96,6 +99,10 @@ export type TaskEvent =
   | { readonly type: 'agent.closed'; readonly atMs: number }
   | { readonly type: 'agent.lost'; readonly atMs: number }
   | { readonly type: 'actor.crashed'; readonly atMs: number }
+  /** The host slept, lagged, or its clock jumped: a wait counts from here. */
+  | { readonly type: 'host.away'; readonly atMs: number }
+  /** Another threshold is set; `null` for no reminders. */
+  | { readonly type: 'stale.threshold'; readonly staleAfterMs: number | null }
   | { readonly type: 'session.resumed' }
   /** Raised by the chart itself. */
   | { readonly type: 'requests.resume' }
@@ -114,13 +121,20 @@ export interface TaskSettledEvent {
 export interface TaskWaitEvent {
   readonly type: 'task.waiting' | 'task.resumed';
   readonly taskId: string;
+  readonly atMs: number;
 }
 
-/** The episode's reminder instant: counted from the oldest request that is still open (T5). */
-function staleAt(requests: readonly OpenRequest[], staleAfterMs: number | null): number | null {
+/** The episode's reminder instant: counted from the oldest request that is still open (T5, T8). */
+function staleAt(
+  requests: readonly OpenRequest[],
+  { staleAfterMs, awayAtMs }: Pick<TaskContext, 'staleAfterMs' | 'awayAtMs'>,
+): number | null {
   const oldest = requests[0];
-  return oldest === undefined || staleAfterMs === null ? null : oldest.openedAtMs + staleAfterMs;
+  if (oldest === undefined || staleAfterMs === null) return null;
+  return Math.max(oldest.openedAtMs, awayAtMs ?? 0) + staleAfterMs;
 }
+
+const instantOf = (event: TaskEvent): number => ('atMs' in event ? event.atMs : 0);
 
 const base = setup({
   types: {
@@ -157,12 +171,22 @@ const base = setup({
       const requests = [...context.requests, event.request].map(
         ({ requestId, recipientId, openedAtMs }) => ({ requestId, recipientId, openedAtMs }),
       );
-      return { requests, staleAtMs: staleAt(requests, context.staleAfterMs) };
+      return { requests, staleAtMs: staleAt(requests, context) };
     }),
     dropRequest: assign(({ context, event }) => {
       if (event.type !== 'request.settled') return {};
       const requests = context.requests.filter((request) => request.requestId !== event.requestId);
-      return { requests, staleAtMs: staleAt(requests, context.staleAfterMs) };
+      return { requests, staleAtMs: staleAt(requests, context) };
+    }),
+    countFromNow: assign(({ context, event }) => {
+      if (event.type !== 'host.away') return {};
+      const awayAtMs = event.atMs;
+      return { awayAtMs, staleAtMs: staleAt(context.requests, { ...context, awayAtMs }) };
+    }),
+    setThreshold: assign(({ context, event }) => {
+      if (event.type !== 'stale.threshold') return {};
+      const { staleAfterMs } = event;
+      return { staleAfterMs, staleAtMs: staleAt(context.requests, { ...context, staleAfterMs }) };
     }),
     reapRequest: stopChild(({ event }) => ('actorId' in event ? event.actorId : '')),
     keepOutcome: assign(
@@ -184,10 +208,13 @@ const base = setup({
       cause: context.outcome?.cause ?? 'actor_crashed',
       atMs: context.outcome?.atMs ?? 0,
     })),
-    tellWait: sendParent(({ context }, params: Pick<TaskWaitEvent, 'type'>): TaskWaitEvent => ({
-      type: params.type,
-      taskId: context.taskId,
-    })),
+    tellWait: sendParent(
+      ({ context, event }, params: Pick<TaskWaitEvent, 'type'>): TaskWaitEvent => ({
+        type: params.type,
+        taskId: context.taskId,
+        atMs: event.type === 'request.open' ? event.request.openedAtMs : instantOf(event),
+      }),
+    ),
     /** Runtime: the task is put into its agent's inbox. */
     recordDispatched: () => {},
     /** Runtime: the task's public record enters this state. */
@@ -256,6 +283,7 @@ export const taskMachine = base.createMachine({
     deadlineAtMs: null,
     requests: [],
     staleAtMs: null,
+    awayAtMs: null,
     outcome: null,
   }),
   initial: 'open',
@@ -277,6 +305,7 @@ export const taskMachine = base.createMachine({
         'delivery.failed': { target: 'failed', actions: [...settle('failed', 'delivery_failed')] },
         'xstate.done.actor.*': { actions: 'reapRequest' },
         'session.resumed': { target: '.resumed', reenter: true, actions: 'resumeRequestsNext' },
+        'stale.threshold': { actions: 'setThreshold' },
       },
       states: {
         created: {
@@ -377,11 +406,16 @@ export const taskMachine = base.createMachine({
               after: { staleWait: { target: 'stale', actions: 'recordStale' } },
               on: {
                 'requests.resume': { target: 'fresh', reenter: true, actions: 'resumeRequests' },
+                'host.away': { target: 'fresh', reenter: true, actions: 'countFromNow' },
+                'stale.threshold': { target: 'fresh', reenter: true, actions: 'setThreshold' },
               },
             },
             stale: {
               description: 'Waiting for long; the one reminder of this episode is out.',
-              on: { 'requests.resume': { actions: 'resumeRequests' } },
+              on: {
+                'requests.resume': { actions: 'resumeRequests' },
+                'host.away': { actions: 'countFromNow' },
+              },
             },
           },
         },

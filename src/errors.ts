@@ -57,6 +57,7 @@ export type HostErrorCode =
 
 /** What went wrong with a definition, a setting or an argument. */
 export type ConfigErrorCode =
+  | 'agent_not_approved'
   | 'duplicate_label'
   | 'invalid_agent'
   | 'invalid_argument'

@@ -27,12 +27,14 @@ export { readIdentity, type Identity } from './mailbox/capability.ts';
 export { createChildMailbox, type ChildMailbox } from './mailbox/child-mailbox.ts';
 export { type Delivery, type Envelope, type EnvelopeDraft } from './mailbox/envelope.ts';
 export { isChildProcess } from './pi/child/identity.ts';
+export { type ApproveAgent } from './runtime/approval.ts';
 export { createShepherd, type ShepherdOptions } from './runtime/create-shepherd.ts';
 export {
   type ChildCommand,
   type ChildCommandInput,
   type MakeChildCommand,
 } from './runtime/launcher.ts';
+export { type LiveOptions, type LivePolicy } from './runtime/live-options.ts';
 export { type Policy } from './runtime/policy.ts';
 export { type Retention } from './runtime/retention.ts';
 export {
@@ -40,6 +42,8 @@ export {
   type AgentStatus,
   type CancelResult,
   type Change,
+  type DefinitionsView,
+  type DefinitionView,
   type DelegateOptions,
   type DelegateResult,
   type LateEvent,
@@ -47,6 +51,7 @@ export {
   type MessageResult,
   type MessageStatus,
   type Notice,
+  type PruneResult,
   type Receipt,
   type RequestView,
   type Shepherd,

@@ -10,11 +10,12 @@ import { ConfigError, describeError, MailboxError } from '../errors.ts';
 import { judgeOwner } from '../hosts/owner.ts';
 import { createIdMaker } from '../ids.ts';
 import type { AgentRecord } from '../runtime/records.ts';
-import { sessionNames, stateDirOf } from '../runtime/session-dir.ts';
+import { sessionNames } from '../runtime/session-dir.ts';
 import { takeSession, type SessionOwner } from '../runtime/session-lock.ts';
 import { openSessionStore } from '../runtime/session-store.ts';
 import { countRunning } from '../runtime/sessions.ts';
 import type { Store } from '../runtime/store.ts';
+import { stateDirOf } from '../settings/places.ts';
 
 /** Where a session lies. */
 export interface SessionPlace {
@@ -36,11 +37,6 @@ export function textOf(values: Readonly<Record<string, unknown>>, name: string) 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Where the sessions of the project `dir` lie; default the working directory. */
-export function stateDirFor(dir: string | undefined): string {
-  return stateDirOf(resolve(dir ?? '.'));
-}
-
 /**
  * Where the sessions of the project that `--dir` names lie.
  *
@@ -54,7 +50,7 @@ export function namedStateDir(values: Readonly<Record<string, unknown>>): string
       `--dir ${dir} is no directory; it takes the directory of a project.`,
     );
   }
-  return stateDirFor(dir);
+  return stateDirOf(resolve(dir ?? '.'));
 }
 
 /** Every session of a project, oldest first; none when it has no state directory. */

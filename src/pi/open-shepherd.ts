@@ -1,49 +1,72 @@
-/** Opens the runtime for a Pi session: what Pi knows becomes the runtime's options. */
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+/** Opens the runtime for a Pi session: what Pi and the settings say becomes the runtime's options. */
 import type { ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { createShepherd } from '../runtime/create-shepherd.ts';
-import { findSession, stateDirOf } from '../runtime/session-dir.ts';
-import { readSettings, settingsFiles, toDurations } from '../settings.ts';
-import type { OpenShepherd } from './parent/session.ts';
+import type { LiveOptions } from '../runtime/live-options.ts';
+import { findSession } from '../runtime/session-dir.ts';
+import type { Shepherd } from '../runtime/shepherd.ts';
+import { followSettings, type LiveSettings } from '../settings/live.ts';
+import { agentDirOf, settingsFiles, stateDirOf } from '../settings/places.ts';
+import { type Settings, toDurations } from '../settings/settings.ts';
+import { approveWith } from './parent/approval.ts';
+import type { HerdPolicy } from './parent/herd-of-session.ts';
 
-/** The herd of a Pi session is found again by that session's id. */
-export const openShepherd: OpenShepherd = ({ ctx, sessionName, adopt, notify }) => {
-  const agentDir = piAgentDir();
-  const { settings, problems, sources } = readSettings(settingsFiles({ agentDir, cwd: ctx.cwd }));
-  for (const { message } of problems) ctx.ui.notify(message, 'warning');
-  const { replyTimeoutMs, taskTimeoutMs, staleAfterMs, orphanGraceMs, retentionMs } =
-    toDurations(settings);
-  return createShepherd({
-    cwd: ctx.cwd,
-    sessionKey: ctx.sessionManager.getSessionId(),
-    canReturn: ctx.sessionManager.getSessionFile() !== undefined,
-    sessionName,
-    adopt,
-    notify,
-    model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
-    agentDir,
-    // Its default leaves a project's own agents out; asking before they are used is not built yet.
-    ...(sources.agentScope === 'default' ? {} : { agentScope: settings.agentScope }),
-    includeBundledAgents: settings.includeBundledAgents,
-    orphanGraceMs,
-    fieldnotes: settings.fieldnotes,
+/** How long an agent is kept after its task, with the setting `keepOpen` off. */
+const closeIdleAfterMs = 10_000;
+
+/** What the settings say, as the runtime takes it. */
+function liveOptions(settings: Settings): LiveOptions {
+  const { replyTimeoutMs, taskTimeoutMs, staleAfterMs, retentionMs } = toDurations(settings);
+  const { doneNudges, agentScope, includeBundledAgents, confirmProjectAgents } = settings;
+  return {
+    agentScope,
+    includeBundledAgents,
+    confirmProjectAgents,
     retention: { keep: settings.retention.finishedTasks, keepMs: retentionMs },
-    policy: { replyTimeoutMs, taskTimeoutMs, staleAfterMs, doneNudges: settings.doneNudges },
-  });
-};
+    policy: {
+      replyTimeoutMs,
+      taskTimeoutMs,
+      staleAfterMs,
+      doneNudges,
+      closeIdleAfterMs: settings.keepOpen || settings.stayOpen ? null : closeIdleAfterMs,
+    },
+  };
+}
 
-/** Whether the agents are to outlive a quit, by the settings of this moment. */
-export const staysOpen = (ctx: ExtensionContext): boolean =>
-  readSettings(settingsFiles({ agentDir: piAgentDir(), cwd: ctx.cwd })).settings.stayOpen;
+/** The herd of a Pi session: found again by that session's id, and led by the settings of the moment. */
+export function createHerdPolicy(): HerdPolicy {
+  const followed = new Map<string, LiveSettings>();
 
-/** Whether this Pi session has a herd from before: it is taken up at once, not at the first tool call. */
-export const hasHerd = (ctx: ExtensionContext): boolean =>
-  findSession(stateDirOf(ctx.cwd), ctx.sessionManager.getSessionId()) !== undefined;
+  function settingsOf({ cwd }: Pick<ExtensionContext, 'cwd'>): LiveSettings {
+    const known = followed.get(cwd);
+    if (known !== undefined) return known;
+    const live = followSettings(settingsFiles({ agentDir: agentDirOf(), cwd }));
+    followed.set(cwd, live);
+    return live;
+  }
 
-/** Pi's `getAgentDir`, not imported: loading all of Pi a second time takes 1.5 s. */
-function piAgentDir(): string {
-  const dir = process.env['PI_CODING_AGENT_DIR'] ?? '';
-  if (dir === '') return join(homedir(), '.pi', 'agent');
-  return /^~(?=$|[/\\])/.test(dir) ? join(homedir(), dir.slice(1)) : dir;
+  return {
+    settingsOf,
+    open({ ctx, sessionName, adopt, notify }): Promise<Shepherd> {
+      const { settings } = settingsOf(ctx).read();
+      return createShepherd({
+        ...liveOptions(settings),
+        cwd: ctx.cwd,
+        sessionKey: ctx.sessionManager.getSessionId(),
+        canReturn: ctx.sessionManager.getSessionFile() !== undefined,
+        sessionName,
+        adopt,
+        notify,
+        model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
+        agentDir: agentDirOf(),
+        approveAgent: approveWith(ctx),
+        orphanGraceMs: toDurations(settings).orphanGraceMs,
+        fieldnotes: settings.fieldnotes,
+      });
+    },
+    lead: (running, ctx) =>
+      settingsOf(ctx).onChange(({ settings }) => running.configure(liveOptions(settings))),
+    staysOpen: (ctx) => settingsOf(ctx).read().settings.stayOpen,
+    hasHerd: (ctx) =>
+      findSession(stateDirOf(ctx.cwd), ctx.sessionManager.getSessionId()) !== undefined,
+  };
 }

@@ -16,6 +16,9 @@ import type { TaskResult, WatchResult } from './shepherd.ts';
 
 const labelPattern = /^[\p{L}\p{N} _.-]{1,64}$/u;
 
+/** What a model writes when it means the Shepherd, in any case, or an agent by its id. */
+const reservedPattern = /^(shepherd|parent|shepherd-agent-.*)$/iu;
+
 export interface SpawnCommand {
   readonly definition: AgentDefinition;
   readonly label: string;
@@ -40,10 +43,10 @@ export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
       { data: { label } },
     );
   }
-  if (label === SHEPHERD_ID || label === 'parent' || label !== label.trim()) {
+  if (reservedPattern.test(label) || label !== label.trim()) {
     throw new ConfigError(
       'invalid_label',
-      `The label "${label}" cannot be addressed: "shepherd" and "parent" mean the Shepherd, and blanks at an end do not count.`,
+      `The label "${label}" cannot be addressed: "shepherd" and "parent" mean the Shepherd, what begins like an id means an id, and blanks at an end do not count.`,
       { data: { label } },
     );
   }
@@ -77,6 +80,7 @@ export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
       spawnDeadlineAtMs: nowMs + herd.policy.spawnTimeoutMs,
       drainAfterMs: herd.policy.drainAfterMs,
       doneNudges: herd.policy.doneNudges,
+      closeIdleAfterMs: herd.policy.closeIdleAfterMs,
     },
   });
   return agent;

@@ -5,22 +5,30 @@
  * they know better. What a session does is decided in steps (`herd.ts`), never here.
  */
 import { homedir } from 'node:os';
-import { basename, join, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import type { InspectionEvent } from 'xstate';
-import { discoverAgents, findAgent, type AgentScope } from '../agents/catalog.ts';
+import {
+  discoverAgents,
+  findAgent,
+  type AgentCatalog,
+  type AgentScope,
+} from '../agents/catalog.ts';
 import { isDiskError, ShepherdError } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import { writeOwner } from '../hosts/owner.ts';
 import { createProcessHost } from '../hosts/process.ts';
 import { createIdMaker, type IdMaker } from '../ids.ts';
+import { agentDirOf, stateDirOf } from '../settings/places.ts';
 import { createFilesystemMailbox } from '../mailbox/filesystem-mailbox.ts';
 import { createEngine } from './engine.ts';
 import { piChildCommand, type MakeChildCommand } from './launcher.ts';
+import type { LiveOptions } from './live-options.ts';
 import { createPerformer } from './perform.ts';
 import { defaultPolicy, limitsOf, type Policy } from './policy.ts';
 import { createQuarantine } from './quarantine.ts';
 import type { Retention } from './retention.ts';
-import { adoptSession, openSessionDir, stateDirOf } from './session-dir.ts';
+import { createApproval, type ApproveAgent } from './approval.ts';
+import { adoptSession, openSessionDir } from './session-dir.ts';
 import { releaseAgainMs, takeSession, type SessionLock } from './session-lock.ts';
 import { openSessionStore } from './session-store.ts';
 import type { Notice, Shepherd } from './shepherd.ts';
@@ -41,14 +49,18 @@ export interface ShepherdOptions {
   readonly canReturn?: boolean | undefined;
   /** What people see in the directory's name. */
   readonly sessionName?: string | undefined;
-  /** Default `.shepherd/sessions` of `cwd`. */
+  /** Default: as the user's settings say, `.shepherd/sessions` of `cwd` unless changed. */
   readonly stateDir?: string | undefined;
-  /** Pi's own directory. Default `~/.pi/agent`. */
+  /** Pi's own directory. Default: `PI_CODING_AGENT_DIR`, else `~/.pi/agent`. */
   readonly agentDir?: string | undefined;
-  /** Which definitions count besides the bundled ones. Default `both`. */
+  /** Which definitions count besides the bundled ones. Default `user`. */
   readonly agentScope?: AgentScope | undefined;
   /** Whether the definitions that come with the package count. Default true. */
   readonly includeBundledAgents?: boolean | undefined;
+  /** Asked before an agent of the project runs, once for each content. Default: it is refused. */
+  readonly approveAgent?: ApproveAgent | undefined;
+  /** False: agents of the project run unasked. Default true. */
+  readonly confirmProjectAgents?: boolean | undefined;
   /**
    * Hands a notice to the parent's session; resolves once it is there. A notice may come again after
    * a crash, with the same id. Default: notices are changes only.
@@ -95,9 +107,9 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
   const cwd = resolve(options.cwd ?? process.cwd());
   const wall = options.wall ?? Date.now;
   const ids = options.ids ?? createIdMaker();
-  const agentDir = options.agentDir ?? join(homedir(), '.pi', 'agent');
+  const agentDir = options.agentDir ?? agentDirOf();
   const key = options.sessionKey ?? ids.secret();
-  const stateDir = options.stateDir ?? stateDirOf(cwd);
+  const stateDir = options.stateDir ?? stateDirOf(cwd, agentDir);
   const sessionDir = openSessionDir({
     stateDir,
     key,
@@ -117,6 +129,9 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     store.close();
     throw error;
   });
+  const approval = createApproval(options.approveAgent);
+  /** What can change while the session is open. */
+  let live: Omit<LiveOptions, 'policy' | 'retention'> = options;
   /** What a session that cannot be opened leaves behind is taken back, the last thing first. */
   const undo = [() => letGoOf(lock, store, 'parked')];
   try {
@@ -138,6 +153,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
     await publishOwner(false);
     const host = options.host ?? createProcessHost();
     undo.push(() => host.dispose());
+    const retention = { ...defaultRetention, ...options.retention };
     const { fieldnotes = defaultPolicy.fieldnotes } = options;
     const policy = { ...defaultPolicy, fieldnotes, ...options.policy };
     const mailbox = createFilesystemMailbox({
@@ -157,7 +173,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
       host,
       ids,
       policy,
-      retention: { ...defaultRetention, ...options.retention },
+      retention,
       wall,
       inspect: options.inspect,
       perform: createPerformer({
@@ -190,14 +206,16 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
       sessionId: sessionDir.sessionId,
       sessionDir: sessionDir.dir,
       cwd,
+      catalog: discover,
+      approve: (definition, signal) =>
+        live.confirmProjectAgents === false ? undefined : approval.of(definition, signal),
+      configure({ policy: rules = {}, retention: bounds = {}, ...rest }) {
+        live = { ...live, ...rest };
+        Object.assign(retention, bounds);
+        engine.configure(rules);
+      },
       findDefinition(name) {
-        const catalog = discoverAgents({
-          cwd,
-          agentDir,
-          homeDir: homedir(),
-          scope: options.agentScope ?? 'both',
-          includeBundled: options.includeBundledAgents ?? true,
-        });
+        const catalog = discover();
         const definition = findAgent(catalog, name);
         const broken = catalog.problems.filter(({ path }) => basename(path) === `${name}.md`);
         return { definition, warnings: broken.map(({ message }) => message) };
@@ -211,6 +229,16 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
         host.dispose();
         letGoOf(lock, store, state);
       },
+    });
+  }
+
+  function discover(): AgentCatalog {
+    return discoverAgents({
+      cwd,
+      agentDir,
+      homeDir: homedir(),
+      scope: live.agentScope ?? 'user',
+      includeBundled: live.includeBundledAgents ?? true,
     });
   }
 

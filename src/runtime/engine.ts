@@ -22,6 +22,7 @@ import { isNoteTroubleNew, tellNoteTrouble } from './fieldnotes.ts';
 import { createHerd, type Frame, type Herd } from './herd.ts';
 import { openBoxes } from './launcher.ts';
 import { confirmEffect, handleExit, noteDialog, type EffectOutcome } from './outcomes.ts';
+import type { LivePolicy } from './live-options.ts';
 import type { Policy } from './policy.ts';
 import { createPump } from './pump.ts';
 import { forgetFinished, type Retention } from './retention.ts';
@@ -66,6 +67,8 @@ export interface Engine {
    * have it.
    */
   attempt(name: string, work: (frame: Frame) => void): 'done' | 'contained' | 'unkept';
+  /** Changes the rules for what begins from now on, and for waits that nobody was reminded of. */
+  configure(rules: Partial<LivePolicy>): void;
   /** Resolves with the first value that is not `undefined`, asked now and after each commit. */
   until<T>(read: () => T | undefined, signal?: AbortSignal): Promise<T>;
   on(listener: (change: Change) => void): () => void;
@@ -377,6 +380,22 @@ export function createEngine(options: EngineOptions): Engine {
       };
     },
     attempt,
+    configure(rules) {
+      const before = policy.staleAfterMs;
+      // The one object that every step reads.
+      Object.assign(policy, rules);
+      const { staleAfterMs } = policy;
+      if (staleAfterMs === before) return;
+      attempt('settings', (frame) => {
+        for (const agent of herd.agents()) {
+          const { taskId, queue } = agent.getSnapshot().context;
+          for (const id of [taskId, ...queue]) {
+            const task = id === null ? undefined : herd.task(agent.id, id);
+            if (task !== undefined) frame.send(task, { type: 'stale.threshold', staleAfterMs });
+          }
+        }
+      });
+    },
     placesIdle: () => effects.placesIdle(),
     until: (read, signal) => feed.until(read, signal),
     on: (listener) => feed.on(listener),

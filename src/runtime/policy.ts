@@ -18,6 +18,8 @@ export interface Policy extends Limits {
   readonly maxTaskBytes: number;
   /** Reminder turns of a child that leaves its task open; 0 = none, and nobody is told. */
   readonly doneNudges: number;
+  /** How long an agent is kept at rest after its task; `null` = until somebody closes it. */
+  readonly closeIdleAfterMs: number | null;
   /** Whether a task that is dispatched gets a note. */
   readonly fieldnotes: boolean;
 }
@@ -33,6 +35,7 @@ export const defaultPolicy: Policy = {
   coalesceMs: 25,
   maxTaskBytes: 1_048_576,
   doneNudges: 1,
+  closeIdleAfterMs: null,
   fieldnotes: true,
 };
 

@@ -29,11 +29,7 @@ const rowFactor = 100;
 /** Removes what is over the bounds; returns how many records went. */
 export function forgetFinished(frame: Frame, retention: Retention): number {
   const { draft } = frame;
-  const unreported = unreportedText(frame);
-  const tasks = finished(frame, 'task', retention, (task) => task.result?.settledAtMs).filter(
-    (task) => !unreported.includes(task.id),
-  );
-  for (const task of tasks) forgetTask(frame, task);
+  const tasks = forgetTasks(frame, retention);
   const notices = finished(frame, 'notice', retention, (record) =>
     record.delivered || record.isDead === true ? record.notice.atMs : undefined,
   );
@@ -98,6 +94,20 @@ function unreadOf({ draft, herd }: Frame): (message: MessageRecord) => boolean {
     targetId === SHEPHERD_ID || isUnderWay.has(id) || hasUnread.get(targetId) === true;
 }
 
+/** Removes finished tasks that are over the bounds, except those that `isKept` names. */
+export function forgetTasks(
+  frame: Frame,
+  retention: Retention,
+  isKept: (task: TaskRecord) => boolean = () => false,
+): readonly TaskRecord[] {
+  const unreported = unreportedText(frame);
+  const tasks = finished(frame, 'task', retention, (task) => task.result?.settledAtMs).filter(
+    (task) => !unreported.includes(task.id) && !isKept(task),
+  );
+  for (const task of tasks) forgetTask(frame, task);
+  return tasks;
+}
+
 /** Everything that is still to be told, as one text to look ids up in. */
 function unreportedText(frame: Frame): string {
   const undelivered = frame.draft
@@ -122,7 +132,7 @@ function forgetTask(frame: Frame, task: TaskRecord): void {
 }
 
 /** A key lives as long as its task. */
-function forgetKeys({ draft }: Frame): void {
+export function forgetKeys({ draft }: Frame): void {
   for (const { id, taskId } of draft.all('key')) {
     if (draft.get('task', taskId) === undefined) draft.remove('key', id);
   }
@@ -135,14 +145,17 @@ function forgetRates({ draft, nowMs }: Frame): void {
   }
 }
 
-function forgetAgents(frame: Frame, retention: Retention): readonly AgentRecord[] {
+/** Removes ended agents that are over the bounds, with their files (RN2). */
+export function forgetAgents(frame: Frame, retention: Retention): readonly AgentRecord[] {
   const { draft, herd } = frame;
+  const unreported = unreportedText(frame);
   const needed = new Set(draft.all('task').map((task) => task.agentId));
   // What is still to be done about it, as reading its outbox once more, needs what is known of it.
   for (const effect of draft.all('effect')) if ('agentId' in effect) needed.add(effect.agentId);
   const forgotten = finished(frame, 'agent', retention, (agent) => agent.endedAtMs).filter(
     (agent) =>
       !needed.has(agent.id) &&
+      !unreported.includes(agent.id) &&
       herd.agent(agent.id) === undefined &&
       agent.error?.code !== 'close_unconfirmed',
   );

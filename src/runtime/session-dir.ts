@@ -32,11 +32,6 @@ export interface SessionDir {
   readonly ownerFile: string;
 }
 
-/** Where the sessions of a project lie. */
-export function stateDirOf(cwd: string): string {
-  return join(cwd, '.shepherd', 'sessions');
-}
-
 /** Where the launches of the session in `dir` lie. */
 export function launchesOf(dir: string): Pick<SessionDir, 'launchDir'> {
   return { launchDir: join(dir, 'launch') };

@@ -3,8 +3,11 @@
  *
  * Durations end in `Ms`, instants (epoch ms) in `AtMs`. Ids are opaque.
  */
+import type { AgentProblem } from '../agents/catalog.ts';
+import type { DefinitionSource } from '../agents/definition.ts';
 import type { Delivery, Evidence } from '../mailbox/envelope.ts';
 import type { Placement } from '../hosts/host.ts';
+import type { LiveOptions } from './live-options.ts';
 
 export type TaskState =
   | 'created'
@@ -90,6 +93,36 @@ export interface CancelResult {
   readonly id: string;
   readonly kind: 'task' | 'request';
   readonly state: 'cancelled';
+}
+
+/** A definition that `spawn` takes by its name. */
+export interface DefinitionView {
+  readonly name: string;
+  /** What it is for. */
+  readonly description: string;
+  readonly source: DefinitionSource;
+  readonly path: string;
+  /** Pi tools that it may use; absent for Pi's own default set. */
+  readonly tools?: readonly string[];
+  /** Absent: it takes the Shepherd's. */
+  readonly model?: string;
+}
+
+export interface DefinitionsView {
+  /** One a name, in order of precedence: the user's, the project's, the bundled ones. */
+  readonly agents: readonly DefinitionView[];
+  /** Files that were skipped, or do not mean what their author meant, and why. */
+  readonly problems: readonly AgentProblem[];
+}
+
+export interface PruneResult {
+  /** Ended agents and finished tasks that were forgotten. */
+  readonly pruned: number;
+  /** Agents and tasks that are left: live, or with something still to be told. */
+  readonly remaining: number;
+  /** Of the pruned ones. */
+  readonly agents: number;
+  readonly tasks: number;
 }
 
 /** How far a message has come: an entry of its recipient's session, read by its model, answered. */
@@ -217,7 +250,8 @@ export type Change =
 /**
  * A session: agents, their tasks, and the messages between all of them.
  *
- * Every call may throw a `ShepherdError`; a refused call has changed nothing.
+ * Every call may throw a `ShepherdError`; a refused call has changed nothing. An argument of the wrong
+ * type is refused with `invalid_argument`, which names it.
  */
 export interface Shepherd {
   readonly sessionId: string;
@@ -273,6 +307,15 @@ export interface Shepherd {
   /** All agents of the session, ended ones too, in order of their creation. */
   agents(): readonly AgentStatus[];
   tasks(): readonly TaskStatus[];
+  /** The agent definitions that count now, and what could not be used of them. */
+  definitions(): DefinitionsView;
+  /**
+   * Forgets every ended agent and finished task of which nothing is left to be told. What lives stays,
+   * and the last task of an agent that lives; notes stay on the disk.
+   */
+  prune(): PruneResult;
+  /** Changes what counts from now on. @throws ConfigError `session_closed`. */
+  configure(changes: LiveOptions): void;
   /** Resolves when the task has settled; at once if it has. @throws TaskError `unknown_task`. */
   settled(taskId: string, signal?: AbortSignal): Promise<TaskResult>;
   /**
@@ -283,7 +326,12 @@ export interface Shepherd {
   close(target: string): Promise<{ readonly id: string }>;
   /** Stops the running turn of an agent and keeps the agent. */
   interrupt(target: string): Promise<void>;
-  /** The last lines that the child printed or showed. */
+  /**
+   * The last lines that the child printed or showed, 40 by default; of an ended one while it is known.
+   *
+   * @throws MailboxError `invalid_target`; HostError `agent_closed` for the name of an ended agent,
+   * `not_found` when it never had a process, or its output is gone.
+   */
   read(target: string, options?: { readonly lines?: number }): Promise<string>;
   /** Calls `listener` after each commit; returns the stop. A throwing listener is cut off. */
   on(listener: (change: Change) => void): () => void;

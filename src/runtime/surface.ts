@@ -5,6 +5,7 @@
  */
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import type { AgentCatalog } from '../agents/catalog.ts';
 import type { AgentDefinition } from '../agents/definition.ts';
 import {
   ConfigError,
@@ -17,10 +18,25 @@ import {
 import type { AgentHost } from '../hosts/host.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import { cancel } from './cancel.ts';
+import { viewCatalog } from './definitions.ts';
 import { closeAgent, sayAsShepherd, spawnAgent, watchTasks } from './commands.ts';
 import { delegateTask } from './delegate.ts';
 import type { Engine } from './engine.ts';
+import type { LiveOptions } from './live-options.ts';
 import type { EffectOutcome } from './outcomes.ts';
+import {
+  cancelOptions,
+  delegateOptions,
+  messageOptions,
+  messagesOptions,
+  parseOptions,
+  readOptions,
+  spawnOptions,
+  targetOptions,
+  taskOptions,
+  watchOptions,
+} from './options.ts';
+import { pruneFinished } from './prune.ts';
 import { noteSeen } from './receipts.ts';
 import type { AgentRecord, MessageRecord, TaskRecord } from './records.ts';
 import { nameOf, resolveTarget } from './router.ts';
@@ -42,6 +58,14 @@ export interface SurfaceOptions {
     /** About files of that name which were skipped. */
     readonly warnings: readonly string[];
   };
+  /** Undefined when nobody has to be asked; rejects when it must not run. */
+  readonly approve: (
+    definition: AgentDefinition,
+    signal: AbortSignal | undefined,
+  ) => Promise<void> | undefined;
+  readonly configure: (changes: LiveOptions) => void;
+  /** Reads the definitions that count now. */
+  readonly catalog: () => AgentCatalog;
   readonly model: () => string | null;
   readonly signal: AbortSignal | undefined;
   /** Tells the children's runners that they need no living owner. */
@@ -131,7 +155,8 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
     );
   }
 
-  async function close(target: string): Promise<{ readonly id: string }> {
+  async function close(wanted: string): Promise<{ readonly id: string }> {
+    const { target } = parseOptions('close', targetOptions, { target: wanted });
     const { id } = agentRecord(target);
     const { outcomesOf } = engine.command('close', (frame) => closeAgent(frame, id));
     for (const outcome of await outcomesOf('end')) {
@@ -179,9 +204,15 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
   return {
     sessionId: surface.sessionId,
     sessionDir: surface.sessionDir,
-    async spawn({ agent: name, label, placement, cwd }, signal) {
+    async spawn(options, signal) {
+      const { agent: name, label, placement, cwd } = parseOptions('spawn', spawnOptions, options);
       signal?.throwIfAborted();
       const { definition, warnings } = surface.findDefinition(name);
+      const asking = surface.approve(definition, signal);
+      if (asking !== undefined) {
+        await asking;
+        signal?.throwIfAborted();
+      }
       const { answer: agent } = engine.command('spawn', (frame) =>
         spawnAgent(frame, {
           definition,
@@ -208,7 +239,9 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
         ...(warnings.length === 0 ? {} : { warnings }),
       };
     },
-    async delegate({ target, task, timeoutMs, queue = false, idempotencyKey }) {
+    async delegate(options) {
+      const asked = parseOptions('delegate', delegateOptions, options);
+      const { target, task, timeoutMs, queue = false, idempotencyKey } = asked;
       const { answer, outcomesOf } = engine.command('delegate', (frame) =>
         delegateTask(frame, { target, task, timeoutMs, queue, idempotencyKey }),
       );
@@ -217,7 +250,8 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
       const position = queuePosition === undefined ? {} : { position: queuePosition };
       return { taskId, agentId, state, ...position };
     },
-    async message(said) {
+    async message(options) {
+      const said = parseOptions('message', messageOptions, options);
       const { answer, outcomesOf } = engine.command('message', (frame) =>
         sayAsShepherd(frame, {
           target: said.target,
@@ -243,20 +277,37 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
         ...(task === undefined ? {} : { targetTaskState: task.state }),
       };
     },
-    watch: (wanted) =>
-      engine.command('watch', (frame) =>
-        watchTasks(frame, typeof wanted === 'string' ? [wanted] : wanted),
-      ).answer,
-    cancel: (id, reason) => engine.command('cancel', (frame) => cancel(frame, id, reason)).answer,
-    messages: (of, { limit = 20 } = {}) => latestMessages(of, limit),
+    watch(wanted) {
+      const { ids } = parseOptions('watch', watchOptions, { ids: wanted });
+      return engine.command('watch', (frame) =>
+        watchTasks(frame, typeof ids === 'string' ? [ids] : ids),
+      ).answer;
+    },
+    cancel(wanted, why) {
+      const { id, reason } = parseOptions('cancel', cancelOptions, { id: wanted, reason: why });
+      return engine.command('cancel', (frame) => cancel(frame, id, reason)).answer;
+    },
+    messages(wanted, options) {
+      const { of, limit = 20 } = parseOptions('messages', messagesOptions, {
+        ...options,
+        of: wanted,
+      });
+      return latestMessages(of, limit);
+    },
     seen(noticeIds) {
       refuseEnded();
       engine.attempt('notices seen', (frame) => {
         for (const id of noticeIds) noteSeen(frame, id);
       });
     },
-    status: (target) => viewAgent(store, agentRecord(target), wall()),
-    task: (taskId) => viewOfTask(taskRecord(taskId)),
+    status(wanted) {
+      const { target } = parseOptions('status', targetOptions, { target: wanted });
+      return viewAgent(store, agentRecord(target), wall());
+    },
+    task(wanted) {
+      const { taskId } = parseOptions('task', taskOptions, { taskId: wanted });
+      return viewOfTask(taskRecord(taskId));
+    },
     agents() {
       refuseEnded();
       return store.all('agent').map((agent) => viewAgent(store, agent, wall()));
@@ -265,22 +316,43 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
       refuseEnded();
       return store.all('task').map(viewOfTask);
     },
-    async settled(taskId, signal) {
+    async settled(wanted, signal) {
+      const { taskId } = parseOptions('settled', taskOptions, { taskId: wanted });
       taskRecord(taskId);
       return until(() => store.get('task', taskId)?.result, signal);
     },
+    definitions() {
+      refuseEnded();
+      return viewCatalog(surface.catalog());
+    },
+    prune: () => engine.command('prune', pruneFinished).answer,
+    configure(changes) {
+      refuseEnded();
+      surface.configure(changes);
+    },
     close,
-    async interrupt(target) {
+    async interrupt(wanted) {
+      const { target } = parseOptions('interrupt', targetOptions, { target: wanted });
       const { id } = agentRecord(target);
       const { outcomesOf } = engine.command('interrupt', (frame) =>
         frame.effect({ type: 'interrupt', agentId: id }),
       );
       await allDone(outcomesOf('interrupt'));
     },
-    async read(target, { lines = 40 } = {}) {
-      const agent = agentRecord(target);
-      if (agent.place === undefined) throw new HostError('not_found', `${agent.id} has no place.`);
-      return host.read(agent.place, { lines });
+    async read(wanted, options) {
+      const { target, lines = 40 } = parseOptions('read', readOptions, {
+        ...options,
+        target: wanted,
+      });
+      const { id, place, state } = agentRecord(target);
+      if (place === undefined) {
+        throw new HostError(
+          'not_found',
+          `${nameOf(store, id)} has printed nothing: it is ${state}, and no process of it was seen.`,
+          { data: { agentId: id } },
+        );
+      }
+      return (await host.read(place, { lines })).toWellFormed();
     },
     on: (listener) => engine.on(listener),
     changes: () => streamChanges(engine, ended.signal),

@@ -11,7 +11,7 @@ import {
   writeOwner,
 } from '../../src/hosts/owner.ts';
 import { sendSignal } from '../../src/hosts/processes.ts';
-import { defaultSettings, toDurations } from '../../src/settings.ts';
+import { defaultSettings, toDurations } from '../../src/settings/settings.ts';
 import { listen } from './host-contract.ts';
 import { type OwnerProcess, startOwner } from './owner-process.ts';
 import { makeProcessBench, type ProcessBench, processesOf } from './process-bench.ts';

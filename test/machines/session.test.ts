@@ -4,7 +4,14 @@ import type { AgentInput } from '../../machines/index.ts';
 import { openCharts, persist, type ChartBench } from '../support/clock.ts';
 
 function agentOf(agentId: string): AgentInput {
-  return { agentId, launch: 1, spawnDeadlineAtMs: 20_000, drainAfterMs: 10_000, doneNudges: 1 };
+  return {
+    agentId,
+    launch: 1,
+    spawnDeadlineAtMs: 20_000,
+    drainAfterMs: 10_000,
+    doneNudges: 1,
+    closeIdleAfterMs: null,
+  };
 }
 
 function startSession(bench: ChartBench, snapshot?: never) {

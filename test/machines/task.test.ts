@@ -379,6 +379,56 @@ describe('T5. One stale reminder an episode; it settles nothing', () => {
   });
 });
 
+describe('T5. Another threshold', () => {
+  it.each([
+    ['a longer one', 600, [[600, 'r1']]],
+    ['a shorter one that has passed', 50, [[100, 'r1']]],
+    ['none', null, []],
+  ])('re-arms a wait that nobody was reminded of: %s', (_what, staleAfterMs, expected) => {
+    const bench = openCharts();
+    const task = startTask(bench, { staleAfterMs: 300 });
+    for (const event of [started, open('r1', 0)]) task.send(event);
+    bench.clock.advanceTo(100);
+    task.send({ type: 'stale.threshold', staleAfterMs });
+    bench.clock.advanceTo(5_000);
+    expect(reminders(bench)).toEqual(expected);
+  });
+
+  it('reminds nobody twice, and counts for the next wait', () => {
+    const bench = openCharts();
+    const task = startTask(bench, { staleAfterMs: 300 });
+    for (const event of [started, open('r1', 0)]) task.send(event);
+    bench.clock.advanceTo(400);
+    task.send({ type: 'stale.threshold', staleAfterMs: 500 });
+    bench.clock.advanceTo(1_000);
+    expect(reminders(bench)).toEqual([[300, 'r1']]);
+    task.send(settled('r1'));
+    task.send(open('r2', 1_000));
+    bench.clock.advanceTo(5_000);
+    expect(reminders(bench)).toEqual([
+      [300, 'r1'],
+      [1_500, 'r2'],
+    ]);
+  });
+});
+
+describe('T8. A wait is counted from the host’s return; no deadline moves for that', () => {
+  it('is reminded of a whole threshold later, and blocked when it was to be', () => {
+    const bench = openCharts();
+    const task = startTask(bench, { staleAfterMs: 300 });
+    for (const event of [started, open('r1', 0, 90_000)]) task.send(event);
+    // The timers that fell due meanwhile fire only when this is known.
+    bench.clock.moveTo(80_000);
+    task.send({ type: 'host.away', atMs: 80_000 });
+    bench.clock.advanceTo(80_299);
+    expect(reminders(bench)).toEqual([]);
+    bench.clock.advanceTo(80_300);
+    expect(reminders(bench)).toEqual([[80_300, 'r1']]);
+    bench.clock.advanceTo(90_000);
+    expect(task.getSnapshot().matches('blocked')).toBe(true);
+  });
+});
+
 describe('T6. The task deadline holds in every open state', () => {
   it.each([
     ['created', []],

@@ -1,7 +1,8 @@
 /** What the runtime hears of its notices: read by the model, or never taken by Pi. */
 import type { ExtensionAPI } from '@earendil-works/pi-coding-agent';
 import { expect, it } from 'vitest';
-import { registerParent, type OpenShepherdOptions } from '../../src/pi/parent/session.ts';
+import type { OpenShepherdOptions } from '../../src/pi/parent/herd-of-session.ts';
+import { registerParent } from '../../src/pi/parent/session.ts';
 import type { Notice } from '../../src/runtime/shepherd.ts';
 import { createHandShepherd } from './support/hand-shepherd.ts';
 import { says, startPi } from './support/pi-session.ts';
@@ -14,14 +15,13 @@ async function setUp(change: (api: ExtensionAPI) => ExtensionAPI = (api) => api)
   const pi = await startPi({
     extensions: [
       (api) =>
-        registerParent(
-          change(api),
-          (options) => {
+        registerParent(change(api), {
+          open: (options) => {
             openings.push(options);
             return Promise.resolve(shepherd);
           },
-          { hasHerd: () => true, staysOpen: () => false },
-        ),
+          hasHerd: () => true,
+        }),
     ],
   });
   await until(() => expect(openings).toHaveLength(1));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { registerParent, type OpenShepherdOptions } from '../../src/pi/parent/session.ts';
+import type { OpenShepherdOptions } from '../../src/pi/parent/herd-of-session.ts';
+import { registerParent } from '../../src/pi/parent/session.ts';
 import type { Notice, Shepherd } from '../../src/runtime/shepherd.ts';
 import {
   agentId,
@@ -39,9 +40,11 @@ async function setUp(
   const pi = await startPi({
     extensions: [
       (api) =>
-        registerParent(api, (options) => {
-          openings.push(options);
-          return open?.() ?? Promise.resolve(hand.shepherd);
+        registerParent(api, {
+          open: (options) => {
+            openings.push(options);
+            return open?.() ?? Promise.resolve(hand.shepherd);
+          },
         }),
     ],
   });
@@ -78,7 +81,7 @@ function notice(change: Partial<Notice> = {}): Notice {
 }
 
 describe('the parent’s tools', () => {
-  it('are seven, each with a flat object schema and its required parameters', async () => {
+  it('are nine, each with a flat object schema and its required parameters', async () => {
     const { pi } = await setUp();
 
     const tools = pi.tools();
@@ -87,6 +90,8 @@ describe('the parent’s tools', () => {
       tools.map(({ name, parameters }) => [name, (parameters as { required?: string[] }).required]),
     );
     expect(required).toEqual({
+      shepherd: ['action'],
+      shepherd_read: ['name'],
       shepherd_spawn: ['agent', 'label'],
       shepherd_delegate: ['target', 'task'],
       shepherd_message: ['target', 'message'],

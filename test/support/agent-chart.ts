@@ -11,6 +11,7 @@ const input: AgentInput = {
   spawnDeadlineAtMs: 20_000,
   drainAfterMs: 10_000,
   doneNudges: 1,
+  closeIdleAfterMs: null,
 };
 
 export function startAgent(bench: ChartBench, snapshot?: never, changes: Partial<AgentInput> = {}) {

@@ -14,15 +14,16 @@ const policySchema = z.record(z.string(), z.number());
 
 export default function demoExtension(pi: ExtensionAPI): void {
   const policy = policySchema.parse(JSON.parse(process.env[policyVariable] ?? '{}'));
-  registerParent(pi, ({ ctx, sessionName, adopt, notify }) =>
-    createShepherd({
-      cwd: ctx.cwd,
-      sessionKey: ctx.sessionManager.getSessionId(),
-      sessionName,
-      adopt,
-      notify,
-      model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
-      policy,
-    }),
-  );
+  registerParent(pi, {
+    open: ({ ctx, sessionName, adopt, notify }) =>
+      createShepherd({
+        cwd: ctx.cwd,
+        sessionKey: ctx.sessionManager.getSessionId(),
+        sessionName,
+        adopt,
+        notify,
+        model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
+        policy,
+      }),
+  });
 }

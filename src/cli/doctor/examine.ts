@@ -1,10 +1,9 @@
 /** Looks at everything that Sheepfold needs here; changes nothing. */
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { describeError } from '../../errors.ts';
-import { readSettings, settingsFiles } from '../../settings.ts';
+import { agentDirOf, settingsFiles, stateDirOf } from '../../settings/places.ts';
+import { readSettings } from '../../settings/read.ts';
 import { packageInfo } from '../package-dir.ts';
-import { stateDirFor } from '../sessions.ts';
 import { checkDirectory } from './directories.ts';
 import { checkNode, checkSqlite } from './node.ts';
 import { checkPi } from './pi.ts';
@@ -32,8 +31,8 @@ export interface ExamineOptions {
 export async function examine(options: ExamineOptions): Promise<DoctorReport> {
   const { env, nodeVersion, now, signal } = options;
   const projectDir = resolve(options.projectDir);
-  const stateDir = stateDirFor(projectDir);
   const agentDir = agentDirOf(env);
+  const stateDir = stateDirOf(projectDir, agentDir);
   const files = settingsFiles({ agentDir, cwd: projectDir });
   const settings = readSettings(files);
   const { host } = settings.settings;
@@ -74,14 +73,6 @@ const unread: Check = {
   message: 'not looked at, as there is no node:sqlite',
   fix: 'Run this again with a Node that has it.',
 };
-
-/** Pi's `getAgentDir`. */
-function agentDirOf(env: ExamineOptions['env']): string {
-  const home = env['HOME'] ?? homedir();
-  const dir = env['PI_CODING_AGENT_DIR'] ?? '';
-  if (dir === '') return join(home, '.pi', 'agent');
-  return /^~(?=$|[/\\])/.test(dir) ? join(home, dir.slice(1)) : dir;
-}
 
 async function guard(
   about: Check['about'],

@@ -1,6 +1,6 @@
 /** What is wrong with the settings files. */
 import { existsSync } from 'node:fs';
-import type { ReadSettings, SettingsFiles, SettingsProblem } from '../../settings.ts';
+import type { ReadSettings, SettingsFiles, SettingsProblem } from '../../settings/read.ts';
 import type { Check } from './report.ts';
 
 export function checkSettings(files: SettingsFiles, { problems }: ReadSettings): readonly Check[] {

@@ -1,6 +1,6 @@
 /** The places for agents that somebody can look into: both optional, unless the settings want one. */
 import { z } from 'zod';
-import type { Settings } from '../../settings.ts';
+import type { Settings } from '../../settings/settings.ts';
 import type { Check } from './report.ts';
 import { runTool, type ToolOptions } from './run-tool.ts';
 

@@ -5,7 +5,7 @@ import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
 import { doneStatusSchema } from '../../mailbox/envelope.ts';
 import type { Limits } from '../../mailbox/limits.ts';
 import { SHEPHERD_ID } from '../../ids.ts';
-import { defineTool } from '../tools/define-tool.ts';
+import { defineTool, type ToolOutcome } from '../tools/define-tool.ts';
 import { blankIsNone } from '../tools/text-parameters.ts';
 import { askShepherd } from './ask-shepherd.ts';
 import { cutText, roomBeside } from './cut-text.ts';
@@ -46,7 +46,10 @@ export function createDoneTool({ mailbox, work, limits }: DoneToolOptions): Tool
     // After the other calls of its message: what they do belongs to the task.
     sequential: true,
     // Said twice, it is still about the task that this turn was spent on.
-    async run({ taskId = work.taskId ?? work.lastTaskId, status, summary, override }, { signal }) {
+    async run(
+      { taskId = work.taskId ?? work.lastTaskId, status, summary, override },
+      { signal },
+    ): Promise<ToolOutcome> {
       const { evidence, lastText } = work;
       const { messageId, data } = await askShepherd(
         mailbox(),

@@ -5,8 +5,9 @@
  */
 import type { ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { ConfigError } from '../../errors.ts';
-import { findSession, stateDirOf } from '../../runtime/session-dir.ts';
+import { findSession } from '../../runtime/session-dir.ts';
 import { listSessions, type SessionSummary } from '../../runtime/sessions.ts';
+import { stateDirOf } from '../../settings/places.ts';
 
 const keyOf = (ctx: ExtensionContext): string => ctx.sessionManager.getSessionId();
 

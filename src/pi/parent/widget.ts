@@ -15,6 +15,7 @@ const tickMs = 1_000;
 export function showHerd(
   ctx: ExtensionContext,
   shepherd: Pick<Shepherd, 'agents' | 'on'>,
+  options: { readonly hasSheep?: () => boolean } = {},
 ): () => void {
   if (!ctx.hasUI) return () => undefined;
   const { ui, mode } = ctx;
@@ -32,7 +33,8 @@ export function showHerd(
   function update(): void {
     isDue = false;
     agents = liveAgents(shepherd.agents());
-    showStatus(agents.length === 0 ? undefined : `🐑 ${herdSummary(agents)}`);
+    const sheep = options.hasSheep?.() === false ? '' : '🐑 ';
+    showStatus(agents.length === 0 ? undefined : `${sheep}${herdSummary(agents)}`);
     if (mode !== 'tui') return;
     if (agents.length > 0 === isShown) redraw?.();
     else mount(agents.length > 0);

@@ -1,8 +1,7 @@
 /** `shepherd_cancel`: withdraws a task, held or running, or one open question. */
-import type { ToolDefinition } from '@earendil-works/pi-coding-agent';
 import { z } from 'zod';
 import type { CancelResult } from '../../runtime/shepherd.ts';
-import { defineTool } from './define-tool.ts';
+import { defineParentTool, type ParentTool } from './define-parent-tool.ts';
 import type { GetShepherd } from './get-shepherd.ts';
 import { blankIsNone, notBlank } from './text-parameters.ts';
 
@@ -12,8 +11,8 @@ const parameters = z.object({
 });
 
 /** Creates the tool; cancelling the same thing once more is harmless. */
-export function createCancelTool(shepherd: GetShepherd): ToolDefinition {
-  return defineTool({
+export function createCancelTool(shepherd: GetShepherd): ParentTool {
+  return defineParentTool(shepherd, {
     name: 'shepherd_cancel',
     label: 'Cancel',
     description:
@@ -23,10 +22,16 @@ export function createCancelTool(shepherd: GetShepherd): ToolDefinition {
       'To stop work that is not needed any more, call shepherd_cancel with its task id; shepherd_close ends the agent as well.',
     ],
     parameters,
-    async run({ id, reason }, { ctx }) {
-      const runtime = await shepherd(ctx);
+    legacy: { address: 'id', aliases: ['taskId', 'requestId'] },
+    result: {
+      id: 'The id that was given.',
+      kind: '`task` or `request`.',
+      state: '`cancelled`.',
+    },
+    errors: ['unknown_task', 'task_settled', 'request_settled'],
+    async run({ id, reason }, { runtime }) {
       const cancelled = runtime.cancel(id, reason);
-      return { text: describe(cancelled), details: { ...cancelled } };
+      return { text: describe(cancelled), details: cancelled };
     },
   });
 }

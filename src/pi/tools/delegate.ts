@@ -1,9 +1,8 @@
 /** `shepherd_delegate`: hands a task to an agent and returns at once. */
-import type { ToolDefinition } from '@earendil-works/pi-coding-agent';
 import { z } from 'zod';
 import { TaskError } from '../../errors.ts';
 import type { DelegateResult } from '../../runtime/shepherd.ts';
-import { defineTool } from './define-tool.ts';
+import { defineParentTool, type ParentTool } from './define-parent-tool.ts';
 import type { GetShepherd } from './get-shepherd.ts';
 import { blankIsNone } from './text-parameters.ts';
 
@@ -28,8 +27,8 @@ const parameters = z.object({
 });
 
 /** Creates the tool. */
-export function createDelegateTool(shepherd: GetShepherd): ToolDefinition {
-  return defineTool({
+export function createDelegateTool(shepherd: GetShepherd): ParentTool {
+  return defineParentTool(shepherd, {
     name: 'shepherd_delegate',
     label: 'Delegate task',
     description:
@@ -37,14 +36,31 @@ export function createDelegateTool(shepherd: GetShepherd): ToolDefinition {
     promptSnippet: 'Give a child agent a tracked task',
     promptGuidelines: [
       'After shepherd_delegate call shepherd_watch with the task id, then end your turn. Never wait by polling shepherd_status, sleeping or reading files: the completion wakes you.',
-      'An idle agent whose task is running or waiting is not finished: it may wait for a reply. Do not do its work yourself.',
+      'A turn of an agent that ends completes nothing: a task of shepherd_delegate is completed only by the agent’s own shepherd_done. An idle agent whose task is running or waiting is not finished; do not do its work yourself.',
     ],
     parameters,
-    async run({ timeout, ...asked }, { ctx }) {
+    legacy: { address: 'target' },
+    result: {
+      taskId: 'Id of the task; for shepherd_watch, shepherd_status and shepherd_cancel.',
+      agentId: 'The agent that has it.',
+      state: '`running`, or `created` while it is held in the queue.',
+      position: 'Place in the agent’s queue, from 1, while it is held.',
+    },
+    errors: [
+      'invalid_target',
+      'ambiguous_target',
+      'agent_closed',
+      'active_task',
+      'invalid_task',
+      'invalid_timeout',
+      'message_too_large',
+      'queue_full',
+      'duplicate_conflict',
+    ],
+    async run({ timeout, ...asked }, { runtime }) {
       const timeoutMs = timeout === undefined ? undefined : toMs(timeout);
-      const runtime = await shepherd(ctx);
       const delegated = await runtime.delegate({ ...asked, timeoutMs });
-      return { text: describe(delegated), details: { ...delegated } };
+      return { text: describe(delegated), details: delegated };
     },
   });
 }

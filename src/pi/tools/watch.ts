@@ -1,8 +1,7 @@
 /** `shepherd_watch`: has the Shepherd woken when tasks settle; returns at once. */
-import type { ToolDefinition } from '@earendil-works/pi-coding-agent';
 import { z } from 'zod';
 import type { TaskResult } from '../../runtime/shepherd.ts';
-import { defineTool } from './define-tool.ts';
+import { defineParentTool, type ParentTool } from './define-parent-tool.ts';
 import type { GetShepherd } from './get-shepherd.ts';
 
 const parameters = z.object({
@@ -12,19 +11,26 @@ const parameters = z.object({
 });
 
 /** Creates the tool. */
-export function createWatchTool(shepherd: GetShepherd): ToolDefinition {
-  return defineTool({
+export function createWatchTool(shepherd: GetShepherd): ParentTool {
+  return defineParentTool(shepherd, {
     name: 'shepherd_watch',
     label: 'Watch tasks',
     description:
       'Be woken once when each of these tasks settles. Returns at once; tasks that have settled already come back in this result.',
     promptSnippet: 'Be woken when delegated tasks settle',
     promptGuidelines: [
-      'After shepherd_watch end your turn. You are woken with the result of each task; until then there is nothing to check.',
+      'After shepherd_watch end your turn. You are woken with the result of each task; until then there is nothing to check. shepherd_watch tells of a task that has settled, never of a turn that ended or an agent that is idle.',
     ],
     parameters,
-    async run({ id }, { ctx }) {
-      const runtime = await shepherd(ctx);
+    legacy: { address: 'id', aliases: ['taskId', 'taskIds'], several: true },
+    result: {
+      watcherId: 'Id of the watch; it comes back in the completion’s details.',
+      taskIds: 'Every task that was asked for, in that order.',
+      pending: 'Those that have not settled: each wakes you once.',
+      completed: 'Results of those that had settled before; they are not told again.',
+    },
+    errors: ['unknown_task'],
+    async run({ id }, { runtime }) {
       const { watcherId, taskIds, pending, completed } = runtime.watch(id);
       const lines = [
         ...completed.map(describeResult),

@@ -2,14 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  defaultSettings,
-  readSettings,
-  settingsFiles,
-  toDurations,
-  userOnlyKeys,
-  type SettingsFiles,
-} from '../src/settings.ts';
+import { settingsFiles } from '../../src/settings/places.ts';
+import { readSettings, type SettingsFiles } from '../../src/settings/read.ts';
+import { defaultSettings, toDurations, userOnlyKeys } from '../../src/settings/settings.ts';
 
 let root: string;
 let files: SettingsFiles;
@@ -101,7 +96,7 @@ describe('the user file', () => {
       doneNudges: 0,
       orphanGraceMinutes: 1,
       retention: { finishedTasks: 5, days: 1 },
-      host: 'tmux',
+      host: 'process',
       transport: 'filesystem',
       stateDir: 'state',
     };

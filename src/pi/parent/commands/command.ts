@@ -1,0 +1,109 @@
+/** `/shepherd`: finds the verb, runs it, and shows what it says. */
+import type {
+  ExtensionAPI,
+  ExtensionCommandContext,
+  ExtensionContext,
+} from '@earendil-works/pi-coding-agent';
+import { nearestFirst } from '../../../agents/nearest.ts';
+import { ConfigError, describeError } from '../../../errors.ts';
+import type { LiveSettings } from '../../../settings/live.ts';
+import { registerReportRenderer, reportEntry } from '../../render/report.ts';
+import type { SessionHerd } from '../herd-of-session.ts';
+import { firstWord, type Verb } from './verb.ts';
+import { verbs } from './verbs.ts';
+
+interface CommandPorts {
+  readonly herd: SessionHerd;
+  readonly settingsOf: ((ctx: Pick<ExtensionContext, 'cwd'>) => LiveSettings) | undefined;
+}
+
+/** Registers the command with its completion, and how a long answer is drawn. */
+export function registerShepherdCommand(
+  pi: ExtensionAPI,
+  { herd, settingsOf }: CommandPorts,
+): void {
+  let context: ExtensionContext | undefined;
+  registerReportRenderer(pi);
+  pi.on('session_start', (_event, ctx) => {
+    context = ctx;
+  });
+
+  /** On a screen a long answer stands in the transcript, where no model reads it. */
+  function show(text: string, title: string, ctx: ExtensionCommandContext): void {
+    if (ctx.mode === 'tui' && text.includes('\n')) {
+      pi.appendEntry(reportEntry, { title, text });
+    } else {
+      ctx.ui.notify(text);
+    }
+  }
+
+  pi.registerCommand('shepherd', {
+    description: `leads the herd: ${verbs.map(({ name }) => name).join(', ')}`,
+    getArgumentCompletions: (prefix) =>
+      completions(prefix, async () => ({
+        // Nothing waits for a herd that is only being opened.
+        running: await Promise.race([herd.running(), Promise.resolve(undefined)]).catch(
+          () => undefined,
+        ),
+        ctx: context,
+      })),
+    async handler(args, ctx) {
+      const [word, rest] = firstWord(args);
+      try {
+        if (word === '' || word === 'help') {
+          show(usage(), '/shepherd', ctx);
+          return;
+        }
+        const verb = findVerb(word);
+        const text = await verb.run({ rest, ctx, herd, settingsOf });
+        if (text !== undefined) show(text, `/shepherd ${verb.name}`, ctx);
+      } catch (error) {
+        ctx.ui.notify(describeError(error), 'error');
+      }
+    },
+  });
+}
+
+function usage(): string {
+  const rows = verbs.map(({ name, takes, summary, aliases = [] }) => {
+    const also = aliases.length === 0 ? '' : ` (or ${aliases.join(', ')})`;
+    return `  ${name}${takes === '' ? '' : ` ${takes}`}: ${summary}${also}`;
+  });
+  return ['Usage: /shepherd <verb>', ...rows].join('\n');
+}
+
+function findVerb(word: string): Verb {
+  const found = verbs.find(({ name, aliases = [] }) => name === word || aliases.includes(word));
+  if (found !== undefined) return found;
+  const names = verbs.map(({ name }) => name);
+  const [nearest = ''] = nearestFirst(word, names);
+  throw new ConfigError(
+    'invalid_argument',
+    `/shepherd has no "${word}"; the nearest is ${nearest}. There is ${names.join(', ')}.`,
+  );
+}
+
+/** Verbs first, then what fits the verb; a value stands for everything behind `/shepherd`. */
+async function completions(
+  prefix: string,
+  scope: () => Promise<Parameters<NonNullable<Verb['complete']>>[0]>,
+) {
+  const [, word = '', blank = '', begun = ''] = /^\s*(\S*)(\s*)([\s\S]*)$/.exec(prefix) ?? [];
+  if (blank === '') {
+    const items = verbs
+      .filter(({ name }) => name.startsWith(word))
+      .map(({ name, takes, summary }) => ({
+        value: takes === '' ? name : `${name} `,
+        label: name,
+        description: summary,
+      }));
+    return items.length === 0 ? null : items;
+  }
+  const verb = verbs.find(({ name, aliases = [] }) => name === word || aliases.includes(word));
+  if (verb?.complete === undefined) return null;
+  const wanted = begun.toLowerCase();
+  const items = [...new Set(await verb.complete(await scope()))]
+    .filter((item) => item.toLowerCase().startsWith(wanted))
+    .map((item) => ({ value: `${word} ${item}`, label: item }));
+  return items.length === 0 ? null : items;
+}

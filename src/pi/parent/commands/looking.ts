@@ -1,0 +1,57 @@
+/** Verbs that only look: `agents`, `herd`, `status`, `read`, `inspect`. */
+import { readOutcome } from '../../tools/read.ts';
+import { listDefinitions, listHerd } from '../../tools/shepherd.ts';
+import { statusOutcome } from '../../tools/status.ts';
+import { agentNames, taskIds } from './names.ts';
+import { required, runningHerd, type Verb } from './verb.ts';
+
+export const agents: Verb = {
+  name: 'agents',
+  takes: '',
+  summary: 'lists the agent definitions that can be spawned',
+  run: async ({ herd, ctx }) => listDefinitions(await herd.open(ctx)).text,
+};
+
+export const herdVerb: Verb = {
+  name: 'herd',
+  takes: '',
+  summary: 'lists the live agents and their tasks',
+  run: async (call) => listHerd(await runningHerd(call)).text,
+};
+
+export const status: Verb = {
+  name: 'status',
+  takes: '[agent | task id | message id]',
+  summary: 'shows how one stands, or the whole herd',
+  complete: ({ running }) => [...agentNames(running), ...taskIds(running)],
+  async run(call) {
+    const running = await runningHerd(call);
+    return (call.rest === '' ? listHerd(running) : statusOutcome(running, call.rest)).text;
+  },
+};
+
+export const read: Verb = {
+  name: 'read',
+  takes: '<agent> [lines]',
+  summary: 'shows the last lines that an agent said or printed',
+  complete: ({ running }) => agentNames(running),
+  async run(call) {
+    const running = await runningHerd(call);
+    const [, name = '', lines] = /^(.*?)(?:\s+(\d+))?$/s.exec(required(read, call.rest)) ?? [];
+    // A label may end with a number: the whole is tried first.
+    const isName = agentNames(running).includes(call.rest);
+    const wanted =
+      isName || lines === undefined ? { name: call.rest } : { name, lines: Number(lines) };
+    return (await readOutcome(running, wanted)).text;
+  },
+};
+
+export const inspect: Verb = {
+  name: 'inspect',
+  takes: '',
+  summary: 'says where this session can be looked at',
+  async run(call) {
+    const { sessionDir } = await runningHerd(call);
+    return `This version has no inspector page yet. The session lies in ${sessionDir}; /shepherd status shows it here, sheepfold status on a terminal.`;
+  },
+};

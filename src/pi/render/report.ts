@@ -1,0 +1,26 @@
+/** Draws a long answer of `/shepherd` in Pi's transcript; no model reads it. */
+import type { ExtensionAPI } from '@earendil-works/pi-coding-agent';
+import { z } from 'zod';
+import { wrap } from './text.ts';
+
+/** The type of the session entry that holds one. */
+export const reportEntry = 'shepherd.report';
+
+const reportSchema = z.object({ title: z.string(), text: z.string() });
+
+export function registerReportRenderer(pi: Pick<ExtensionAPI, 'registerEntryRenderer'>): void {
+  pi.registerEntryRenderer(reportEntry, ({ data }, _options, theme) => {
+    const report = reportSchema.safeParse(data).data;
+    if (report === undefined) return undefined;
+    return {
+      invalidate: () => undefined,
+      render: (width) => {
+        const room = Math.max(1, width - 2);
+        return [
+          theme.fg('accent', theme.bold(wrap(report.title, room)[0] ?? '')),
+          ...wrap(report.text, room).map((line) => theme.fg('text', line)),
+        ].map((line) => ` ${line}`);
+      },
+    };
+  });
+}

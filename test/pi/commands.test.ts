@@ -1,0 +1,179 @@
+/** `/shepherd` on a real runtime: what it does, says, completes and refuses. */
+import type {
+  ExtensionAPI,
+  ExtensionCommandContext,
+  RegisteredCommand,
+} from '@earendil-works/pi-coding-agent';
+import { describe, expect, it } from 'vitest';
+import { registerShepherdCommand } from '../../src/pi/parent/commands/command.ts';
+import type { SessionHerd } from '../../src/pi/parent/herd-of-session.ts';
+import { eventually, openHerd, openWait, type TestHerd } from '../support/herd.ts';
+
+type Command = Omit<RegisteredCommand, 'name' | 'sourceInfo'>;
+
+/** @param herd none: a Pi session that has no herd yet. */
+function setUp(herd?: TestHerd, mode: ExtensionCommandContext['mode'] = 'rpc') {
+  const said: string[] = [];
+  const entries: unknown[] = [];
+  const errors: string[] = [];
+  let command: Command | undefined;
+  const pi = {
+    registerCommand: (_name: string, registered: Command) => (command = registered),
+    registerEntryRenderer: () => undefined,
+    appendEntry: (_type: string, data: unknown) => entries.push(data),
+    on: () => undefined,
+  } as unknown as ExtensionAPI;
+  const session: SessionHerd = {
+    open: () =>
+      herd === undefined ? Promise.reject(new Error('opened')) : Promise.resolve(herd.shepherd),
+    running: () => Promise.resolve(herd?.shepherd),
+    takeUp: () => Promise.reject(new Error('not here')),
+    begin: () => undefined,
+    end: () => Promise.resolve(),
+  };
+  registerShepherdCommand(pi, { herd: session, settingsOf: undefined });
+  const ctx = {
+    mode,
+    hasUI: true,
+    cwd: herd?.pasture.dir ?? '/nowhere',
+    ui: {
+      notify: (text: string, level?: string) => (level === 'error' ? errors : said).push(text),
+    },
+  } as unknown as ExtensionCommandContext;
+  return {
+    said,
+    errors,
+    entries,
+    run: async (line: string) => {
+      await command?.handler(line, ctx);
+      return said.at(-1) ?? '';
+    },
+    complete: async (prefix: string) =>
+      (await command?.getArgumentCompletions?.(prefix))?.map(({ value }) => value) ?? null,
+  };
+}
+
+describe('/shepherd', () => {
+  it('alone says how it is used, with every verb', async () => {
+    const { run } = setUp();
+    const usage = await run('');
+    for (const verb of [
+      'agents',
+      'herd',
+      'spawn',
+      'status',
+      'read',
+      'close',
+      'cancel',
+      'interrupt',
+      'adopt',
+      'prune',
+      'inspect',
+      'settings',
+    ]) {
+      expect(usage).toMatch(new RegExp(`^  ${verb}\\b`, 'm'));
+    }
+    expect(usage).toContain('(or start)');
+  });
+
+  it.each([
+    ['colse x', /has no "colse"; the nearest is close/],
+    ['spawn', /^invalid_argument: Usage: \/shepherd spawn <definition> <label>$/],
+    ['spawn scout', /Usage: \/shepherd spawn/],
+    ['adopt', /Usage: \/shepherd adopt <session>/],
+    ['herd', /has no herd yet/],
+    ['settings', /invalid_argument/],
+  ])('%s is refused in words that help', async (line, message) => {
+    const { run, errors } = setUp();
+    await run(line);
+    expect(errors).toEqual([expect.stringMatching(message)]);
+  });
+
+  it.each([
+    ['close', /Usage: \/shepherd close <agent>/],
+    ['cancel', /Usage: \/shepherd cancel/],
+    ['interrupt', /Usage: \/shepherd interrupt/],
+    ['read', /Usage: \/shepherd read/],
+    ['close nobody', /^invalid_target: "nobody" is nobody here/],
+    ['status shepherd-task-000000000001', /^unknown_task/],
+  ])('%s is refused in a herd, too', async (line, message) => {
+    const { run, errors } = setUp(await openHerd());
+    await run(line);
+    expect(errors).toEqual([expect.stringMatching(message)]);
+  });
+
+  it('lists definitions and the herd, and shows how one stands', async () => {
+    const { herd, taskId } = await openWait();
+    const { run } = setUp(herd);
+    expect(await run('agents')).toContain('- scout (bundled): ');
+    expect(await run('herd')).toMatch(/^Live agents: 2\n- scout: one .*is waiting on scout: two/);
+    expect(await run('status')).toMatch(/^Live agents: 2/);
+    expect(await run('status scout: one')).toMatch(/^Agent scout: one \(.*is waiting on/);
+    expect(await run(`status ${taskId}`)).toContain(`task ${taskId} is waiting`);
+    expect(await run('inspect')).toContain(herd.shepherd.sessionDir);
+  });
+
+  it('spawns with a label of several words, by its old name too', async () => {
+    const herd = await openHerd();
+    const { run } = setUp(herd);
+    const running = run('start scout the far gate');
+    await eventually(() => expect(herd.host.launches).toHaveLength(1));
+    expect(herd.host.launches[0]?.label).toBe('scout: the far gate');
+    herd.host.exit(herd.host.launches[0]?.launchId ?? '');
+    await running;
+  });
+
+  it('reads lines of an agent, also of one whose label ends with a number', async () => {
+    const herd = await openHerd();
+    const child = await herd.hatch('gate 7');
+    herd.host.print(`${child.id}.1`, 'first', 'second', 'third');
+    const { run } = setUp(herd);
+    expect(await run('read scout: gate 7')).toMatch(/last lines:\nfirst\nsecond\nthird$/);
+    expect(await run('read scout: gate 7 2')).toMatch(/last lines:\nsecond\nthird$/);
+  });
+
+  it('interrupts, cancels with a reason, closes and prunes', async () => {
+    const { herd, one, taskId, question } = await openWait();
+    const { run, errors } = setUp(herd);
+    expect(await run('interrupt scout: one')).toBe('The turn of scout: one is stopped.');
+    expect(herd.host.interrupts).toEqual([`${one.id}.1`]);
+    expect(await run(`cancel ${question.messageId} no longer needed`)).toBe(
+      `Question ${question.messageId} is cancelled.`,
+    );
+    expect(await run(`cancel ${taskId}`)).toBe(`Task ${taskId} is cancelled.`);
+    expect(await run('close scout: one')).toBe(`Agent ${one.id} is closed.`);
+    expect(await run('prune')).toMatch(/^Forgot 1 ended agent and 1 finished task/);
+    expect(errors).toEqual([]);
+  });
+
+  it('puts a long answer into the transcript of a screen, where no model reads it', async () => {
+    const { run, said, entries } = setUp(await openHerd(), 'tui');
+    await run('agents');
+    expect(entries).toEqual([
+      { title: '/shepherd agents', text: expect.stringContaining('scout') as unknown },
+    ]);
+    expect(said).toEqual([]);
+  });
+});
+
+describe('its completion', () => {
+  it('offers verbs, and then what fits the verb', async () => {
+    const { herd, taskId, question } = await openWait();
+    const { complete } = setUp(herd);
+    expect(await complete('')).toHaveLength(12);
+    expect(await complete('st')).toEqual(['status ']);
+    expect(await complete('close ')).toEqual(['close scout: one', 'close scout: two']);
+    expect(await complete('close SCOUT: t')).toEqual(['close scout: two']);
+    expect(await complete('cancel ')).toEqual([`cancel ${taskId}`, `cancel ${question.messageId}`]);
+    expect(await complete('spawn pl')).toEqual(['spawn planner']);
+    expect(await complete('start pl')).toEqual(['start planner']);
+    expect(await complete('prune ')).toBeNull();
+    expect(await complete('nosuch ')).toBeNull();
+  });
+
+  it('offers nothing, and opens nothing, without a herd', async () => {
+    const { complete } = setUp();
+    expect(await complete('close ')).toBeNull();
+    expect(await complete('spawn ')).toBeNull();
+  });
+});
