@@ -29,12 +29,12 @@ function place() {
     userFile: join(dir, 'own', 'config.json'),
     projectFile: join(dir, '.shepherd', 'config.json'),
   };
-  return { dir, files, json, read: () => readSettings(files) };
+  return { dir, files, read: () => readSettings(files) };
 }
 
 describe('a setting that is written', () => {
   it('makes its file and counts; taken out, its default counts', () => {
-    const { files, json, read } = place();
+    const { files, read } = place();
     writeSetting(files.userFile, 'staleWaitThreshold', 15);
     writeSetting(files.userFile, 'retention.days', 3);
     expect(read().settings).toMatchObject({
@@ -48,7 +48,7 @@ describe('a setting that is written', () => {
   });
 
   it('leaves everything else as it was, also what it does not know, and the file’s mode', () => {
-    const { dir, json } = place();
+    const { dir } = place();
     const file = join(dir, 'config.json');
     writeFileSync(file, '\uFEFF{"$schema":"x","mine":[1],"timeout":90000,"keepOpen":false}');
     chmodSync(file, 0o600);
@@ -59,7 +59,7 @@ describe('a setting that is written', () => {
   });
 
   it('goes to what a link means', () => {
-    const { dir, json } = place();
+    const { dir } = place();
     const real = join(dir, 'real.json');
     writeFileSync(real, '{}');
     const link = join(dir, 'link.json');
@@ -98,7 +98,7 @@ describe('a setting that is written', () => {
 
 describe('the project’s file', () => {
   it('is switched on and off, and keeps its settings', () => {
-    const { files, json, read } = place();
+    const { files, read } = place();
     mkdirSync(join(files.projectFile, '..'));
     writeFileSync(files.projectFile, '{"settingsScope":"project","keepOpen":false}');
     activateProjectFile(files.projectFile, false);
