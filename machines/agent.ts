@@ -16,6 +16,10 @@
  * A6. A turn that ends with the task open and nothing outstanding is reminded of `shepherd_done`, as
  *     often as `doneNudges` says; then it is reported, once. An aborted or failed turn never is, nor
  *     one behind which something is on its way that wakes the child.
+ * A7. A child of which a turn is expected, or that is in one, and that shows nothing for the whole of
+ *     `stallAfterMs` has stalled. One that has asked and waits, or for whom a person is awaited, has not.
+ * A8. A stalled child is looked at before anything is done. It is replaced only where that is allowed,
+ *     its process is proven ended, and its task may have one more; else the Shepherd is told, once.
  * A9. An agent that is not to be kept is closed when its last task has settled and it has been at rest
  *     for the whole of `closeIdleAfterMs`; one that never had a task is kept.
  */
@@ -37,7 +41,16 @@ import {
 import { requestMachine, type RequestInput, type RequestSettledEvent } from './request.ts';
 import { taskMachine, type TaskInput, type TaskSettledEvent, type TaskWaitEvent } from './task.ts';
 
-export interface AgentInput {
+export interface StallRules {
+  /** How long a child may show nothing, in ms; `null` = it is not watched. */
+  readonly stallAfterMs: number | null;
+  /** What is done about a child that has stalled: the Shepherd is told, or it is replaced. */
+  readonly stallRecovery: 'notify' | 'auto';
+  /** Fresh children that a task may have. */
+  readonly maxFreshDispatches: number;
+}
+
+export interface AgentInput extends StallRules {
   readonly agentId: string;
   /** Number of this launch, from 1; a fresh dispatch counts on. */
   readonly launch: number;
@@ -67,6 +80,12 @@ export interface AgentContext extends AgentInput {
   readonly call: Call | null;
   /** Open questions of this agent that no task requires. */
   readonly requestIds: readonly string[];
+  /** Epoch ms of the last sign of progress; of a provider's back-off, when it ends. */
+  readonly progressAtMs: number | null;
+  /** Epoch ms at which silence was taken for a stall. */
+  readonly suspectedAtMs: number | null;
+  /** Fresh children that the task it has may still have. */
+  readonly dispatchesLeft: number;
 }
 
 /** An envelope that wakes its recipient. */
@@ -86,6 +105,23 @@ export interface TurnSettledEvent {
   readonly isOwed: boolean;
 }
 
+/** What a look at a silent child has shown. */
+export interface StallVerifiedEvent {
+  readonly type: 'stall.verified';
+  readonly atMs: number;
+  readonly presence: 'present' | 'dead' | 'gone' | 'unknown';
+  /** Epoch ms at which its transcript moved last; `null` when that cannot be told. */
+  readonly movedAtMs: number | null;
+}
+
+/** The process of a stalled child has been ended, and is proven gone. */
+export interface ChildBailedEvent {
+  readonly type: 'child.bailed';
+  readonly atMs: number;
+  /** Epoch ms by which a fresh child must have said `hello`. */
+  readonly spawnDeadlineAtMs: number;
+}
+
 export type AgentEndState = 'closed' | 'failed' | 'lost';
 
 export type AgentEvent =
@@ -96,6 +132,21 @@ export type AgentEvent =
   | { readonly type: 'agent.bail'; readonly atMs: number }
   | { readonly type: 'turn.started'; readonly atMs: number }
   | TurnSettledEvent
+  /** Other rules for stalls, from now on. */
+  | ({ readonly type: 'stall.rules' } & StallRules)
+  /** Signs of life that came since the last event; heartbeats are gathered, not sent one by one. */
+  | { readonly type: 'child.active'; readonly atMs: number }
+  /** The provider refuses until then: silence is no sign of anything before. */
+  | { readonly type: 'provider.throttled'; readonly untilMs: number }
+  /** The host slept, lagged, or its clock jumped: silence before this instant says nothing. */
+  | { readonly type: 'host.away'; readonly atMs: number }
+  | StallVerifiedEvent
+  | ChildBailedEvent
+  /** Its process could not be proven ended: a fresh child beside it would be a second one. */
+  | { readonly type: 'bail.failed' }
+  /** Raised by the chart itself: silence lasted too long, or has ended. */
+  | { readonly type: 'stall.suspected' }
+  | { readonly type: 'stall.cleared' }
   | { readonly type: 'human.awaited'; readonly atMs: number }
   | { readonly type: 'human.answered'; readonly atMs: number }
   | {
@@ -158,6 +209,49 @@ const forgotten = [
   },
 ] as const;
 
+/** A child tells of its activity at most this often: silence of that length says nothing. */
+const activityEveryMs = 5_000;
+
+/** What shows that a child goes on, or must be given its time anew (A7). */
+const signs = [
+  'turn.started',
+  'child.active',
+  'agent.hello',
+  'human.answered',
+  'task.resumed',
+  'request.settled',
+  'host.away',
+  'child.called',
+] as const;
+
+/** The transitions that each sign of life leads to. */
+function onSigns<T>(transition: T): Record<(typeof signs)[number], T> {
+  return Object.fromEntries(signs.map((sign) => [sign, transition])) as Record<
+    (typeof signs)[number],
+    T
+  >;
+}
+
+/** The actions when silence has lasted too long. */
+const silent = ['noteSuspicion', 'recordStalled', 'suspect'] as const;
+
+/** The actions when a stalled child shows something again. */
+const goesOn = ['noteProgress', 'recordCleared', 'clear'] as const;
+
+/** What begins the expectation of a turn: a task that the slot takes, or something that wakes. */
+const expectTurn = {
+  'task.assign': {
+    guard: and(['isAlive', 'isFree', not('hasQueued')]),
+    target: '#agent.liveness.active.called',
+    actions: 'noteProgress',
+  },
+  'queue.advance': {
+    guard: and(['isAlive', 'isFree', 'hasQueued']),
+    target: '#agent.liveness.active.called',
+    actions: 'noteProgress',
+  },
+} as const;
+
 /** The actions of an agent whose process is ended on purpose. */
 const close = [
   'cancelRequests',
@@ -173,6 +267,12 @@ export const agentMachine = setup({
   },
   actors: { task: taskMachine, request: requestMachine },
   guards: {
+    isFree: stateIn('#agent.slot.free'),
+    hasTask: stateIn('#agent.slot.occupied'),
+    isWaiting: stateIn('#agent.slot.occupied.waiting'),
+    isBailing: stateIn('#agent.recovery.bailing'),
+    /** Nobody is ending its process. */
+    isLetBe: not(stateIn('#agent.recovery.bailing')),
     /** Not ended, and not being ended. */
     isAlive: or([stateIn('#agent.process.starting'), stateIn('#agent.process.ready')]),
     /** A turn runs, also one that waits for a person. */
@@ -211,6 +311,25 @@ export const agentMachine = setup({
     ]),
     isReleasing: ({ context, event }) =>
       event.type === 'task.released' && event.taskId === context.releasingId,
+    /** It asked somebody and waits, or a person is awaited; that somebody asked it is no excuse. */
+    isExempt: or([
+      'isWaiting',
+      stateIn('#agent.process.ready.blocked'),
+      ({ context }) => context.requestIds.length > 0,
+    ]),
+    /** Its transcript has moved although it said nothing. */
+    hasMoved: ({ context, event }) =>
+      event.type === 'stall.verified' &&
+      (event.movedAtMs ?? -Infinity) > (context.progressAtMs ?? 0) + activityEveryMs,
+    /** The host will tell, or has told, of its end. */
+    isGone: ({ event }) =>
+      event.type === 'stall.verified' && (event.presence === 'gone' || event.presence === 'dead'),
+    /** It is seen to be there, and may be replaced. */
+    mayReplace: ({ context, event }) =>
+      event.type === 'stall.verified' &&
+      event.presence === 'present' &&
+      context.stallRecovery === 'auto' &&
+      context.dispatchesLeft > 0,
   },
   actions: {
     takeTask: assign(({ context, event }) =>
@@ -218,15 +337,17 @@ export const agentMachine = setup({
         ? {
             taskId: event.task.taskId,
             nudgesLeft: context.doneNudges,
+            dispatchesLeft: context.maxFreshDispatches,
             call: null,
             idleCloseAtMs: null,
           }
         : {},
     ),
-    takeQueued: assign(({ context: { queue, doneNudges } }) => ({
+    takeQueued: assign(({ context: { queue, doneNudges, maxFreshDispatches } }) => ({
       taskId: queue[0] ?? null,
       queue: queue.slice(1),
       nudgesLeft: doneNudges,
+      dispatchesLeft: maxFreshDispatches,
       call: null,
       idleCloseAtMs: null,
     })),
@@ -267,6 +388,40 @@ export const agentMachine = setup({
         ? { requestIds: context.requestIds.filter((id) => id !== event.requestId) }
         : {},
     ),
+    /** Never backwards: a back-off that ends later counts, too. */
+    noteProgress: assign(({ context: { progressAtMs }, event }) =>
+      'atMs' in event ? { progressAtMs: Math.max(progressAtMs ?? 0, event.atMs) } : {},
+    ),
+    takeStallRules: assign(({ event }) => {
+      if (event.type !== 'stall.rules') return {};
+      const { stallAfterMs, stallRecovery, maxFreshDispatches } = event;
+      return { stallAfterMs, stallRecovery, maxFreshDispatches };
+    }),
+    noteMove: assign(({ event }) =>
+      event.type === 'stall.verified' ? { progressAtMs: event.movedAtMs } : {},
+    ),
+    awaitProvider: assign(({ context: { progressAtMs }, event }) =>
+      event.type === 'provider.throttled'
+        ? { progressAtMs: Math.max(progressAtMs ?? 0, event.untilMs) }
+        : {},
+    ),
+    noteSuspicion: assign({
+      suspectedAtMs: ({ context }) => (context.progressAtMs ?? 0) + (context.stallAfterMs ?? 0) + 1,
+    }),
+    /** A fresh child has all the time and every reminder that the first one had. */
+    beginLaunch: assign(({ context, event }) =>
+      event.type === 'child.bailed'
+        ? {
+            launch: context.launch + 1,
+            spawnDeadlineAtMs: event.spawnDeadlineAtMs,
+            nudgesLeft: context.doneNudges,
+            dispatchesLeft: context.dispatchesLeft - 1,
+            progressAtMs: event.atMs,
+            suspectedAtMs: null,
+            call: null,
+          }
+        : {},
+    ),
     reapChild: stopChild(({ event }) => ('actorId' in event ? event.actorId : '')),
     tellSession: sendParent(
       ({ context }, params: { readonly state: AgentEndState }): AgentEndedEvent => ({
@@ -291,11 +446,30 @@ export const agentMachine = setup({
     reportForgotten: () => {},
     /** Runtime: tells the Shepherd that the child is ended since it did not let go of a task. */
     reportBailed: () => {},
+    /** Runtime: the public record shows that the child shows nothing, and since when. */
+    recordStalled: () => {},
+    /** Runtime: the child goes on. */
+    recordCleared: () => {},
+    /** Runtime: looks at process and transcript, answers with `stall.verified`. */
+    verifyStall: () => {},
+    /** Runtime: aborts the turn, ends the process group, answers with `child.bailed` or `bail.failed`. */
+    bailChild: () => {},
+    /** Runtime: a new incarnation takes over boxes, mail and task; the old one is fenced. */
+    launchFresh: () => {},
+    /** Runtime: the fresh child is there. */
+    recordRecovered: () => {},
+    /** Runtime: tells the Shepherd that the child has stalled, and everything that is known. */
+    surfaceStall: () => {},
   },
   delays: {
     /** Bare instants; the runtime turns them into `instant − now`. Infinity is never. */
     spawnDeadline: ({ context }) => context.spawnDeadlineAtMs,
     drainDeadline: ({ context }) => context.drainDeadlineAtMs ?? Infinity,
+    /** As old as the threshold is fresh; only older is stalled. */
+    stallDeadline: ({ context: { progressAtMs, stallAfterMs } }) =>
+      (progressAtMs ?? Infinity) + (stallAfterMs ?? Infinity) + 1,
+    /** Signs of life that were on their way have come by then. */
+    secondLook: ({ context }) => (context.suspectedAtMs ?? Infinity) + activityEveryMs,
     idleClose: ({ context }) => context.idleCloseAtMs ?? Infinity,
   },
 })
@@ -344,6 +518,8 @@ export const agentMachine = setup({
           if (id !== null) enqueue.sendTo(id, { type: 'session.resumed' });
         }
       }),
+      suspect: raise({ type: 'stall.suspected' as const }),
+      clear: raise({ type: 'stall.cleared' as const }),
       closeIdle: raise(({ context }) => ({
         type: 'agent.close' as const,
         atMs: context.idleCloseAtMs ?? 0,
@@ -367,6 +543,9 @@ export const agentMachine = setup({
       idleCloseAtMs: null,
       call: null,
       requestIds: [],
+      progressAtMs: null,
+      suspectedAtMs: null,
+      dispatchesLeft: input.maxFreshDispatches,
     }),
     type: 'parallel',
     on: {
@@ -416,10 +595,31 @@ export const agentMachine = setup({
             tags: 'ready',
             initial: 'idle',
             on: {
-              'process.exited': {
-                target: 'lost',
-                actions: [...end('lost')],
-              },
+              'process.exited': [
+                // Its end is what is wanted; whether all of it is gone is for `child.bailed` to say.
+                { guard: 'isBailing' },
+                { target: 'lost', actions: [...end('lost')] },
+              ],
+              'child.bailed': [
+                {
+                  guard: 'hasTask',
+                  target: 'starting',
+                  actions: [
+                    'beginLaunch',
+                    { type: 'recordAgentState', params: { state: 'starting' } },
+                    'launchFresh',
+                  ],
+                },
+                // Its task ended meanwhile: nothing is left that a fresh child could do.
+                {
+                  target: 'closed',
+                  actions: [
+                    'cancelRequests',
+                    { type: 'recordAgentState', params: { state: 'closed' } },
+                    { type: 'tellSession', params: { state: 'closed' } },
+                  ],
+                },
+              ],
               'agent.close': {
                 target: 'closing',
                 actions: [{ type: 'tellTask', params: { type: 'agent.closed' } }, ...close],
@@ -565,6 +765,11 @@ export const agentMachine = setup({
               ],
               'task.assign': { guard: and(['isAlive', 'mayQueue']), actions: [...hold] },
               'task.waiting': { target: '.waiting' },
+              // The fresh child is given the task itself; what its predecessor was called for is in it.
+              'child.bailed': {
+                guard: not('isWaiting'),
+                target: '.expected',
+              },
               'actor.crashed': {
                 actions: { type: 'tellTask', params: { type: 'actor.crashed' } },
               },
@@ -624,17 +829,158 @@ export const agentMachine = setup({
         },
       },
       liveness: {
-        description: 'Whether a running turn shows progress.',
+        description: 'Whether a child of which something is expected shows progress.',
         initial: 'active',
+        on: {
+          'child.bailed': '.active.called',
+          'stall.rules': { actions: 'takeStallRules' },
+        },
         states: {
-          active: { description: 'Nothing speaks against the agent being alive.' },
+          active: {
+            description: 'Nothing speaks against the agent being alive.',
+            initial: 'resting',
+            states: {
+              resting: {
+                description: 'No turn runs, and none is expected: silence says nothing.',
+                on: {
+                  ...expectTurn,
+                  'child.called': { guard: 'isAlive', target: 'called', actions: 'noteProgress' },
+                  'turn.started': { guard: 'isAlive', target: 'watched', actions: 'noteProgress' },
+                },
+              },
+              called: {
+                description: 'It has been given something that wakes it; its turn is expected.',
+                after: {
+                  stallDeadline: [
+                    { guard: not('isAlive'), target: 'resting' },
+                    { target: '#agent.liveness.stalled', actions: [...silent] },
+                  ],
+                },
+                on: {
+                  ...onSigns({ target: 'called', reenter: true, actions: 'noteProgress' }),
+                  'stall.rules': { target: 'called', reenter: true, actions: 'takeStallRules' },
+                  'turn.started': { target: 'watched', actions: 'noteProgress' },
+                  'task.settled': { guard: 'isOwnTask', target: 'resting' },
+                },
+              },
+              watched: {
+                description: 'A turn runs; each sign of progress starts its time anew.',
+                after: {
+                  stallDeadline: [
+                    { guard: not('isAlive'), target: 'resting' },
+                    { guard: 'isExempt', target: 'exempt' },
+                    { target: '#agent.liveness.stalled', actions: [...silent] },
+                  ],
+                },
+                on: {
+                  ...onSigns({ target: 'watched', reenter: true, actions: 'noteProgress' }),
+                  'stall.rules': { target: 'watched', reenter: true, actions: 'takeStallRules' },
+                  'provider.throttled': {
+                    target: 'watched',
+                    reenter: true,
+                    actions: 'awaitProvider',
+                  },
+                  'turn.settled': [
+                    { guard: 'isCalled', target: 'called', actions: 'noteProgress' },
+                    { target: 'resting' },
+                  ],
+                },
+              },
+              exempt: {
+                description:
+                  'A turn runs and waits: for the answer to its question, or for a person.',
+                on: {
+                  ...onSigns({ target: 'watched', actions: 'noteProgress' }),
+                  'turn.settled': [
+                    { guard: 'isCalled', target: 'called', actions: 'noteProgress' },
+                    { target: 'resting' },
+                  ],
+                },
+              },
+            },
+          },
+          stalled: {
+            tags: 'stalled',
+            description:
+              'Something is expected of the child, and it has shown nothing for too long.',
+            on: {
+              // The end of a turn that is aborted for good is no sign that it goes on.
+              ...onSigns({
+                guard: 'isLetBe',
+                target: 'active.watched',
+                actions: [...goesOn],
+              }),
+              'turn.settled': {
+                guard: 'isLetBe',
+                target: 'active.resting',
+                actions: [...goesOn],
+              },
+              'task.settled': {
+                guard: and(['isOwnTask', not('isInTurn'), 'isLetBe']),
+                target: 'active.resting',
+                actions: [...goesOn],
+              },
+              'stall.verified': {
+                guard: 'hasMoved',
+                target: 'active.watched',
+                actions: ['noteMove', 'recordCleared'],
+              },
+            },
+          },
         },
       },
       recovery: {
-        description: 'What is being done about a stalled agent.',
+        description: 'What is being done about a stalled child.',
         initial: 'none',
         states: {
-          none: { description: 'Nothing to recover from.' },
+          none: {
+            description: 'Nothing to recover from.',
+            on: { 'stall.suspected': 'suspected' },
+          },
+          suspected: {
+            description: 'It may have shown something that is still on its way.',
+            after: { secondLook: { target: 'verifying', actions: 'verifyStall' } },
+            on: { 'stall.cleared': 'none' },
+          },
+          verifying: {
+            description: 'Its process and its transcript are looked at.',
+            on: {
+              'stall.cleared': 'none',
+              'stall.verified': [
+                { guard: or(['hasMoved', 'isGone']), target: 'none' },
+                {
+                  guard: and(['mayReplace', 'hasTask']),
+                  target: 'bailing',
+                  actions: 'bailChild',
+                },
+                { target: 'surfaced', actions: 'surfaceStall' },
+              ],
+            },
+          },
+          bailing: {
+            description:
+              'Its turn is aborted and its process ended; that end is no loss of the agent.',
+            on: {
+              'child.bailed': [{ guard: 'hasTask', target: 'dispatching' }, { target: 'none' }],
+              'bail.failed': { target: 'surfaced', actions: 'surfaceStall' },
+              'agent.close': 'none',
+            },
+          },
+          dispatching: {
+            description: 'A fresh child is being started; it has the task and a brief.',
+            on: {
+              'agent.hello': { target: 'recovered', actions: 'recordRecovered' },
+              'agent.close': 'none',
+            },
+          },
+          recovered: {
+            description: 'A fresh child has taken over.',
+            on: { 'stall.suspected': 'suspected' },
+          },
+          surfaced: {
+            description: 'The Shepherd has been told, and decides.',
+            on: { 'stall.cleared': 'none' },
+          },
         },
       },
     },

@@ -8,6 +8,7 @@ export {
   type AgentEvent,
   type AgentInput,
   type Call,
+  type StallRules,
   type TurnSettledEvent,
 } from './agent.ts';
 export {

@@ -25,6 +25,8 @@ export interface Command {
   readonly details?: readonly string[];
   /** How its words are written in the usage, `<what> [id]`. Default: it takes none. */
   readonly positionals?: string;
+  /** A failure is a line of JSON on standard output, too: `{ ok: false, error, usage }`. */
+  readonly errorsAsJson?: boolean;
   /** Returns the exit code. */
   run(context: CommandContext): Promise<number>;
 }

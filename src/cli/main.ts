@@ -9,6 +9,9 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   demo: async () => (await import('./commands/demo.ts')).demo,
   sessions: async () => (await import('./commands/sessions.ts')).sessions,
   status: async () => (await import('./commands/status.ts')).status,
+  stalls: async () => (await import('./commands/stalls.ts')).stalls,
+  'detect-stall': async () => (await import('./commands/detect-stall.ts')).detectStall,
+  interrupt: async () => (await import('./commands/interrupt.ts')).interrupt,
   mailbox: async () => (await import('./commands/mailbox.ts')).mailbox,
   doctor: async () => (await import('./commands/doctor.ts')).doctor,
 };
@@ -25,7 +28,7 @@ async function help(): Promise<string> {
   const rows = await Promise.all(
     Object.entries(commands).map(async ([name, load]) => {
       const { summary } = await load();
-      return `  ${name.padEnd(12)} ${summary}`;
+      return `  ${name.padEnd(13)} ${summary}`;
     }),
   );
   return [
@@ -55,15 +58,24 @@ async function main(argv: readonly string[]): Promise<number> {
     );
   }
   const command = await load();
+  try {
+    return await runCommand(name, command, rest);
+  } catch (error) {
+    if (command.errorsAsJson !== true) throw error;
+    out(JSON.stringify({ ok: false, error: describeError(error), usage: usageOf(name, command) }));
+    return 1;
+  }
+}
+
+async function runCommand(name: string, command: Command, rest: string[]): Promise<number> {
   const aborting = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => aborting.abort(new Error(`ended by ${signal}`)));
   }
   const { values, positionals } = parse(name, command, rest);
   if (values['help'] === true) {
-    const words = command.positionals === undefined ? '' : ` ${command.positionals}`;
     const lines = [
-      `Usage: sheepfold ${name}${words} [options]\n\n${command.summary}\n`,
+      `${usageOf(name, command)}\n\n${command.summary}\n`,
       `Options: ${optionsOf(command)}`,
     ];
     out([...lines, ...(command.details ?? [])].join('\n'));
@@ -103,6 +115,10 @@ function parse(name: string, command: Command, args: string[]) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ConfigError('invalid_argument', `sheepfold ${name}: ${reason}`, { cause });
   }
+}
+
+function usageOf(name: string, { positionals }: Command): string {
+  return `Usage: sheepfold ${name}${positionals === undefined ? '' : ` ${positionals}`} [options]`;
 }
 
 function optionsOf(command: Command): string {

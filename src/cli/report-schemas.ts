@@ -85,6 +85,8 @@ export const agentStatusSchema = z.strictObject({
   createdAtMs: z.number(),
   task: taskStatusSchema.optional(),
   queue: z.array(z.string()).readonly().optional(),
+  stalledMs: z.number().optional(),
+  launch: z.int().optional(),
   error: z.string().optional(),
 });
 

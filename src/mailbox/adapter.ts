@@ -39,6 +39,10 @@ export function toAgentEvent(
       return { type: 'human.awaited', atMs };
     case 'unblocked':
       return { type: 'human.answered', atMs };
+    case 'throttled':
+      return { type: 'provider.throttled', untilMs: envelope.untilMs ?? atMs };
+    case 'thrashing':
+      return { type: 'child.active', atMs };
   }
 }
 

@@ -113,10 +113,14 @@ export const envelopeSchema = z.discriminatedUnion('kind', [
       'task_released',
       'blocked',
       'unblocked',
+      'throttled',
+      'thrashing',
     ]),
     /** The task that the child knows itself to have; of `task_released`, the one that was closed. */
     taskId: taskIdSchema.optional(),
     aborted: z.boolean().optional(),
+    /** Of `throttled`: when the provider takes requests again. */
+    untilMs: instant.optional(),
     error: text.optional(),
     content: text.optional(),
     evidence: evidenceSchema.optional(),

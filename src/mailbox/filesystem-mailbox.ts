@@ -184,6 +184,7 @@ export function createFilesystemMailbox(options: FilesystemMailboxOptions): Mail
     },
     depth: (to) => openedAs(to).end.depth(),
     unacked: (to) => openedAs(to).end.unacked(),
+    empty: (to) => find(to)?.end.empty(),
     onMail(call) {
       const listener = { call };
       listeners.add(listener);

@@ -114,6 +114,13 @@ export interface Mailbox {
    * @throws MailboxError `invalid_target` when it was never opened or is removed, `disk_error`.
    */
   unacked(to: Incarnation): readonly Envelope[];
+  /**
+   * Makes dead letters of what an incarnation has not acked: what a fresh one has been given, the
+   * replaced one is not to read. None there is fine.
+   *
+   * @throws MailboxError `disk_error`; some of it may be left then.
+   */
+  empty(to: Incarnation): void;
   /** Calls `listener` when there may be mail, at least each second; returns the stop. */
   onMail(listener: () => void): () => void;
   /** Reads its outbox no more and refuses sends to it; the boxes stay. Idempotent. */

@@ -4,7 +4,7 @@
  * Owns the proof and the unread count of this pair. Which incarnations are open or fenced is
  * `filesystem-mailbox.ts`.
  */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { MailboxError } from '../errors.ts';
 import { refusalOf, sealEnvelope, type UnsealedEnvelope } from './capability.ts';
 import { createCredit } from './credit.ts';
@@ -15,6 +15,7 @@ import type { Boxes, Incarnation } from './layout.ts';
 import { exemptFromMaxUnread, type Limits } from './limits.ts';
 import { mailNames, onDisk, type MailFs } from './mail-fs.ts';
 import type { SendOptions } from './mailbox.ts';
+import { noteReason, setAside } from './moves.ts';
 import { isPublished, publishEnvelope, type PublishOptions } from './publish.ts';
 
 export interface ParentEndOptions extends InboxReports {
@@ -35,6 +36,7 @@ export interface ParentEnd {
   send(unsealed: UnsealedEnvelope, options: SendOptions): 'accepted' | 'duplicate';
   depth(): number;
   unacked(): readonly Envelope[];
+  empty(): void;
 }
 
 /** Opens the parent's end of boxes that exist. */
@@ -99,6 +101,14 @@ export function openParentEnd(options: ParentEndOptions): ParentEnd {
         if (file.is === 'unreadable') throw file.error;
         return file.is === 'valid' ? [file.envelope] : [];
       }),
+    empty() {
+      for (const path of unackedPaths(fs, boxes)) {
+        onDisk('set aside', path, () => {
+          const at = setAside(fs, path, { dir: boxes.inbox.dead, name: basename(path) });
+          noteReason(fs, at, 'superseded: a fresh child was given it.');
+        });
+      }
+    },
   };
 }
 

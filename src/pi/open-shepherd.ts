@@ -6,16 +6,28 @@ import { findSession } from '../runtime/session-dir.ts';
 import type { Shepherd } from '../runtime/shepherd.ts';
 import { followSettings, type LiveSettings } from '../settings/live.ts';
 import { agentDirOf, settingsFiles, stateDirOf } from '../settings/places.ts';
-import { type Settings, toDurations } from '../settings/settings.ts';
+import type { ReadSettings } from '../settings/read.ts';
+import { toDurations } from '../settings/settings.ts';
+import { resolveStallPolicy } from '../stall/policy.ts';
+import { readWorkflowConfig } from '../stall/workflow-config.ts';
 import { approveWith } from './parent/approval.ts';
 import type { HerdPolicy } from './parent/herd-of-session.ts';
 
 /** How long an agent is kept after its task, with the setting `keepOpen` off. */
 const closeIdleAfterMs = 10_000;
 
-/** What the settings say, as the runtime takes it. */
-function liveOptions(settings: Settings): LiveOptions {
-  const { replyTimeoutMs, taskTimeoutMs, staleAfterMs, retentionMs } = toDurations(settings);
+/** What the settings say, and a project's `.devloops` of stalls, as the runtime takes it. */
+function liveOptions({ settings, sources }: ReadSettings, cwd: string): LiveOptions {
+  const { replyTimeoutMs, taskTimeoutMs, staleAfterMs, stallAfterMs, retentionMs } =
+    toDurations(settings);
+  const { recovery, thresholdMs } = resolveStallPolicy({
+    recovery: { value: settings.stallRecovery, isGiven: sources.stallRecovery !== 'default' },
+    thresholdMs: {
+      value: stallAfterMs,
+      isGiven: sources.stallThresholdMinutes !== 'default',
+    },
+    written: readWorkflowConfig(cwd).stallDetection,
+  });
   const { doneNudges, agentScope, includeBundledAgents, confirmProjectAgents } = settings;
   return {
     agentScope,
@@ -27,6 +39,9 @@ function liveOptions(settings: Settings): LiveOptions {
       taskTimeoutMs,
       staleAfterMs,
       doneNudges,
+      stallAfterMs: recovery === 'off' ? null : thresholdMs,
+      stallRecovery: recovery === 'auto' ? 'auto' : 'notify',
+      maxFreshDispatches: settings.maxFreshDispatches,
       closeIdleAfterMs: settings.keepOpen || settings.stayOpen ? null : closeIdleAfterMs,
     },
   };
@@ -47,9 +62,13 @@ export function createHerdPolicy(): HerdPolicy {
   return {
     settingsOf,
     open({ ctx, sessionName, adopt, notify }): Promise<Shepherd> {
-      const { settings } = settingsOf(ctx).read();
+      const read = settingsOf(ctx).read();
+      const { settings } = read;
+      for (const { message } of readWorkflowConfig(ctx.cwd).problems) {
+        ctx.ui.notify(message, 'warning');
+      }
       return createShepherd({
-        ...liveOptions(settings),
+        ...liveOptions(read, ctx.cwd),
         cwd: ctx.cwd,
         sessionKey: ctx.sessionManager.getSessionId(),
         canReturn: ctx.sessionManager.getSessionFile() !== undefined,
@@ -64,7 +83,7 @@ export function createHerdPolicy(): HerdPolicy {
       });
     },
     lead: (running, ctx) =>
-      settingsOf(ctx).onChange(({ settings }) => running.configure(liveOptions(settings))),
+      settingsOf(ctx).onChange((now) => running.configure(liveOptions(now, ctx.cwd))),
     staysOpen: (ctx) => settingsOf(ctx).read().settings.stayOpen,
     hasHerd: (ctx) =>
       findSession(stateDirOf(ctx.cwd), ctx.sessionManager.getSessionId()) !== undefined,

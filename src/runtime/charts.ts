@@ -11,7 +11,9 @@ import {
   sessionMachine,
   taskMachine,
   watcherMachine,
+  type AgentContext,
   type AgentEndState,
+  type AgentEvent,
   type AgentInput,
   type OpenRequest,
   type RequestContext,
@@ -37,6 +39,22 @@ export type Fact =
   | { readonly type: 'agent.remind'; readonly agentId: string; readonly taskId: string }
   | { readonly type: 'agent.forgotten'; readonly agentId: string; readonly taskId: string }
   | { readonly type: 'agent.bailed'; readonly agentId: string; readonly taskId: string }
+  | {
+      readonly type: 'agent.stalled';
+      readonly agentId: string;
+      /** Epoch ms of the last sign of progress. */
+      readonly progressAtMs: number;
+    }
+  | { readonly type: 'agent.stall_cleared'; readonly agentId: string }
+  | { readonly type: 'agent.verify_stall'; readonly agentId: string }
+  | { readonly type: 'agent.bail'; readonly agentId: string }
+  | { readonly type: 'agent.launch_fresh'; readonly agentId: string; readonly launch: number }
+  | { readonly type: 'agent.recovered'; readonly agentId: string }
+  | {
+      readonly type: 'agent.surfaced';
+      readonly agentId: string;
+      readonly reason: 'not_automatic' | 'no_evidence' | 'no_task' | 'cap_reached' | 'bail_failed';
+    }
   | { readonly type: 'agent.ended'; readonly agentId: string; readonly state: AgentEndState }
   | { readonly type: 'agents.close' }
   | {
@@ -106,6 +124,18 @@ function withTime<M extends AnyStateMachine>(machine: M, now: () => number): M {
 function instantOf(event: TaskEvent): number {
   if ('atMs' in event) return event.atMs;
   return event.type === 'request.open' ? event.request.openedAtMs : 0;
+}
+
+/** Why a stalled child is not replaced. */
+function whySurfaced(
+  { stallRecovery, taskId, dispatchesLeft }: AgentContext,
+  event: AgentEvent,
+): Extract<Fact, { type: 'agent.surfaced' }>['reason'] {
+  if (event.type === 'bail.failed') return 'bail_failed';
+  if (stallRecovery !== 'auto') return 'not_automatic';
+  if (event.type === 'stall.verified' && event.presence !== 'present') return 'no_evidence';
+  if (taskId === null) return 'no_task';
+  return dispatchesLeft === 0 ? 'cap_reached' : 'no_evidence';
 }
 
 export type Charts = ReturnType<typeof createCharts>;
@@ -182,6 +212,21 @@ export function createCharts({ record, now, find }: ChartPorts) {
         reportBailed: ({ context: { agentId, releasingId } }) => {
           if (releasingId !== null) record({ type: 'agent.bailed', agentId, taskId: releasingId });
         },
+        recordStalled: ({ context: { agentId, progressAtMs } }) =>
+          record({ type: 'agent.stalled', agentId, progressAtMs: progressAtMs ?? 0 }),
+        recordCleared: ({ context: { agentId } }) =>
+          record({ type: 'agent.stall_cleared', agentId }),
+        verifyStall: ({ context: { agentId } }) => record({ type: 'agent.verify_stall', agentId }),
+        bailChild: ({ context: { agentId } }) => record({ type: 'agent.bail', agentId }),
+        launchFresh: ({ context: { agentId, launch } }) =>
+          record({ type: 'agent.launch_fresh', agentId, launch }),
+        recordRecovered: ({ context: { agentId } }) => record({ type: 'agent.recovered', agentId }),
+        surfaceStall: ({ context, event }) =>
+          record({
+            type: 'agent.surfaced',
+            agentId: context.agentId,
+            reason: whySurfaced(context, event),
+          }),
       },
     }),
     now,

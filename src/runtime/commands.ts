@@ -80,6 +80,9 @@ export function spawnAgent(frame: Frame, command: SpawnCommand): AgentRecord {
       spawnDeadlineAtMs: nowMs + herd.policy.spawnTimeoutMs,
       drainAfterMs: herd.policy.drainAfterMs,
       doneNudges: herd.policy.doneNudges,
+      stallAfterMs: herd.policy.stallAfterMs,
+      stallRecovery: herd.policy.stallRecovery,
+      maxFreshDispatches: herd.policy.maxFreshDispatches,
       closeIdleAfterMs: herd.policy.closeIdleAfterMs,
     },
   });

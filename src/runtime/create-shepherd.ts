@@ -81,6 +81,11 @@ export interface ShepherdOptions {
   readonly ids?: IdMaker | undefined;
   /** Epoch ms. Default `Date.now`. */
   readonly wall?: (() => number) | undefined;
+  /**
+   * Ms that only rise: with `wall` it shows that the host slept. Default `performance.now`; with a
+   * `wall` of one's own none, and then no sleep is looked for.
+   */
+  readonly monotonic?: (() => number) | undefined;
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
   /** Opens the session's file. Default: SQLite. */
   readonly openStore?:
@@ -175,6 +180,8 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
       policy,
       retention,
       wall,
+      monotonic:
+        options.monotonic ?? (options.wall === undefined ? () => performance.now() : undefined),
       inspect: options.inspect,
       perform: createPerformer({
         store,

@@ -186,14 +186,10 @@ export function dispatchTask(
   const task = draft.get('task', dispatched.taskId);
   const agent = task && draft.get('agent', task.agentId);
   if (task === undefined || agent === undefined) return;
-  const { id: taskId, agentId, description, messageId } = task;
+  const { id: taskId, agentId, messageId } = task;
   const { atMs, deadlineAtMs } = dispatched;
-  const attachment = fitsEnvelope(description, frame.herd.policy)
-    ? undefined
-    : describeAttachment(messageId, description);
   draft.put('task', {
     ...task,
-    ...(attachment === undefined ? {} : { attachment }),
     deadlineAtMs,
     attempts: [{ launch: agent.launch, startedAtMs: atMs }],
     evidenceAtStart: agent.evidence,
@@ -212,16 +208,34 @@ export function dispatchTask(
     chainId: messageId,
     receipt: 'queued',
   });
+  publishTask(frame, taskId);
+}
+
+/**
+ * Causes the envelope of a task to its agent.
+ *
+ * @param preface what stands before the task's own text.
+ */
+export function publishTask(frame: Frame, taskId: string, preface = ''): void {
+  const { draft, nowMs } = frame;
+  const task = draft.get('task', taskId);
+  if (task === undefined) return;
+  const { agentId, description, messageId, deadlineAtMs } = task;
+  const whole = `${preface}${description}`;
+  const attachment = fitsEnvelope(whole, frame.herd.policy)
+    ? undefined
+    : describeAttachment(messageId, description);
+  if (attachment !== undefined) draft.put('task', { ...task, attachment });
   const text =
     attachment === undefined
-      ? { content: description }
-      : { content: firstCharacters(description, excerptCharacters), attachment };
+      ? { content: whole }
+      : { content: `${preface}${firstCharacters(description, excerptCharacters)}`, attachment };
   frame.effect({
     type: 'publish',
     agentId,
     messageId,
     senderId: SHEPHERD_ID,
-    createdAtMs: atMs,
+    createdAtMs: nowMs,
     hops: 0,
     draft: {
       kind: 'task',

@@ -39,7 +39,12 @@ function targetOf(effect: Effect): string {
   switch (effect.type) {
     case 'publish':
     case 'detach':
+    case 'empty':
       return `inbox/${effect.agentId}`;
+    case 'look':
+      return `look/${effect.agentId}`;
+    case 'log':
+      return 'log';
     case 'note':
       return `note/${effect.taskId}`;
     case 'notify':
@@ -48,6 +53,7 @@ function targetOf(effect: Effect): string {
     case 'launch':
     case 'end':
     case 'interrupt':
+    case 'bail':
     case 'retire':
     case 'remove':
       return `${placePrefix}${effect.agentId}`;

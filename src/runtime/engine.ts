@@ -12,11 +12,19 @@ import { ConfigError, isDiskError, ShepherdError, TaskError, describeError } fro
 import type { AgentHost } from '../hosts/host.ts';
 import type { IdMaker } from '../ids.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
+import type { Incarnation } from '../mailbox/layout.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
+import { tellOfAbsence, watchForAbsence } from './absence.ts';
 import { createChangeFeed } from './changes.ts';
 import { createActorClock, driveClock, type DueTimer } from './clock.ts';
 import { createEffectQueue } from './effects.ts';
-import { containCrash, handleEnvelope, handleLateEnvelope, refuseCrashed } from './envelopes.ts';
+import {
+  containCrash,
+  handleEnvelope,
+  handleLateEnvelope,
+  refuseCrashed,
+  refuseSuperseded,
+} from './envelopes.ts';
 import { applyFact } from './facts.ts';
 import { isNoteTroubleNew, tellNoteTrouble } from './fieldnotes.ts';
 import { createHerd, type Frame, type Herd } from './herd.ts';
@@ -28,6 +36,7 @@ import { createPump } from './pump.ts';
 import { forgetFinished, type Retention } from './retention.ts';
 import type { AgentRecord, Effect } from './records.ts';
 import type { Change } from './shepherd.ts';
+import { createSignsOfLife } from './signs-of-life.ts';
 import type { Draft, Store } from './store.ts';
 
 export interface EngineOptions {
@@ -40,6 +49,8 @@ export interface EngineOptions {
   readonly retention: Retention;
   /** Epoch ms. */
   readonly wall: () => number;
+  /** Ms that only rise; undefined where time is not the host's own, which then is never away. */
+  readonly monotonic: (() => number) | undefined;
   /** Does one effect outside (`perform.ts`). */
   readonly perform: (
     effect: Exclude<Effect, RetireEffect>,
@@ -89,6 +100,13 @@ interface CrashHandling {
 }
 
 type RetireEffect = Extract<Effect, { type: 'retire' }>;
+type BailEffect = Extract<Effect, { type: 'bail' }>;
+
+/** Whether an incarnation has ended with this effect, so that its outbox can be read to its end. */
+function isOver(effect: Effect, outcome: EffectOutcome): effect is RetireEffect | BailEffect {
+  if (effect.type === 'retire') return true;
+  return effect.type === 'bail' && outcome.ok && outcome.closed !== 'unconfirmed';
+}
 
 /** Timers that may crash one after the other before the rest has to wait for the next look. */
 const maxCrashesInARow = 16;
@@ -107,6 +125,8 @@ export function createEngine(options: EngineOptions): Engine {
   let unkept = 0;
   let stepsSinceForgetting = 0;
   let crashesInARow = 0;
+  const signsOfLife = createSignsOfLife();
+  const absence = watchForAbsence({ wall, monotonic: options.monotonic });
 
   const incarnation = (agentId: string) => {
     const launch = store.get('agent', agentId)?.launch;
@@ -132,6 +152,14 @@ export function createEngine(options: EngineOptions): Engine {
     mailbox.open({ agentId: id, launch }, { secret, label, agent: definition.name });
   }
 
+  /** What a replaced incarnation still says is refused, and that has to be heard. */
+  function reopenSuperseded(agent: AgentRecord | undefined): void {
+    for (const { launch, secret, launchDir } of agent?.superseded ?? []) {
+      if (agent === undefined || launchDir === undefined) continue;
+      openBoxes({ agent: { ...agent, launch, secret }, mailbox, launchDir });
+    }
+  }
+
   function depthOf(to: { readonly agentId: string; readonly launch: number }): number {
     try {
       return mailbox.depth(to);
@@ -153,7 +181,7 @@ export function createEngine(options: EngineOptions): Engine {
     perform: (effect) =>
       effect.type === 'retire' ? Promise.resolve({ ok: true }) : options.perform(effect),
     confirm(effect, outcome) {
-      const unread = effect.type === 'retire' ? closeBoxes(effect) : [];
+      const unread = isOver(effect, outcome) ? closeBoxes(effect) : [];
       if (unread === undefined) return false;
       const result = attempt(`effect ${effect.type}`, (frame) =>
         confirmEffect(frame, effect, outcome, unread),
@@ -169,13 +197,18 @@ export function createEngine(options: EngineOptions): Engine {
    * Reads the outbox of an ended agent once more and closes it, what lies there is late; returns what
    * it has not read itself, or undefined when the disk has to be tried again.
    */
-  function closeBoxes(effect: RetireEffect): readonly Envelope[] | undefined {
+  function closeBoxes(effect: RetireEffect | BailEffect): readonly Envelope[] | undefined {
     const before = unkept;
     pump.drain();
     if (stopped || unkept > before || mailbox.isBehind()) return undefined;
     const from = incarnation(effect.agentId);
     if (from === undefined) return [];
-    mailbox.fence(from);
+    if (effect.type === 'retire') {
+      const { superseded = [] } = store.get('agent', from.agentId) ?? {};
+      for (const { launch } of [...superseded, from]) {
+        mailbox.fence({ agentId: from.agentId, launch });
+      }
+    }
     try {
       return mailbox.unacked(from);
     } catch (error) {
@@ -192,11 +225,26 @@ export function createEngine(options: EngineOptions): Engine {
     wall,
     batch,
     onEnvelope: handleMail,
-    onExit: ({ agentId, exit }) =>
-      attempt('host exited', (frame) => handleExit(frame, agentId, exit)) !== 'unkept',
+    onExit: ({ from, exit }) =>
+      attempt('host exited', (frame) => handleExit(frame, from, exit)) !== 'unkept',
     onTimer: fireTimer,
+    beforeTimers: (untilMs) => {
+      const active = signsOfLife.dueBefore(untilMs, herd);
+      if (active.length === 0) return true;
+      const told = attempt('activity', (frame) => {
+        for (const { agent, atMs } of active) frame.send(agent, { type: 'child.active', atMs });
+      });
+      return told !== 'unkept';
+    },
   });
-  const driver = driveClock({ clock, wall, onDue: () => pump.run() });
+  const driver = driveClock({
+    clock,
+    wall,
+    onDue() {
+      lookForAbsence();
+      pump.run();
+    },
+  });
 
   function step<T>(input: string, work: (frame: Frame) => T) {
     try {
@@ -327,11 +375,31 @@ export function createEngine(options: EngineOptions): Engine {
     }
   }
 
+  /** A sign of life makes no step, unless a child shows it that counts as stalled. */
+  function noteActivity(agentId: string, atMs: number): boolean {
+    const agent = herd.agent(agentId);
+    if (agent?.getSnapshot().hasTag('stalled') !== true) {
+      signsOfLife.note(agentId, atMs);
+      return true;
+    }
+    const told = attempt('activity', (frame) => frame.send(agent, { type: 'child.active', atMs }));
+    return told !== 'unkept';
+  }
+
+  /** Silence and waiting count from the return of a host that was away; no deadline moves. */
+  function lookForAbsence(): void {
+    const away = absence.look();
+    if (away === undefined || stopped) return;
+    const result = attempt('host away', (frame) => tellOfAbsence(frame, away));
+    if (result === 'unkept') absence.again(away);
+  }
+
   function handleMail({ from, envelope, isAgain }: Claimed): boolean {
-    if (envelope.kind === 'heartbeat') return true;
     const agent = store.get('agent', from.agentId);
     if (agent === undefined) return true;
     const isHeard = herd.agent(agent.id) !== undefined && agent.launch === from.launch;
+    if (envelope.kind === 'heartbeat')
+      return !isHeard || noteActivity(agent.id, envelope.createdAt);
     const result = attempt(
       `envelope ${envelope.kind}`,
       (frame) => {
@@ -342,6 +410,7 @@ export function createEngine(options: EngineOptions): Engine {
           to: envelope.targetId,
         });
         if (isHeard) handleEnvelope(frame, agent, { envelope, isAgain });
+        else if (agent.launch !== from.launch) refuseSuperseded(frame, agent, { from, envelope });
         else handleLateEnvelope(frame, agent, envelope);
       },
       { answer: (frame) => refuseCrashed(frame, agent, envelope) },
@@ -349,20 +418,24 @@ export function createEngine(options: EngineOptions): Engine {
     return result !== 'unkept';
   }
 
-  const stopMail = mailbox.onMail(() => pump.run());
+  const stopMail = mailbox.onMail(() => {
+    lookForAbsence();
+    pump.run();
+  });
   const stopHost = host.watch((event) => {
-    const agentId = event.ref.launchId.slice(0, event.ref.launchId.lastIndexOf('.'));
+    const from = incarnationOf(event.ref.launchId);
     if (event.type === 'dialog_cancelled') {
-      attempt('host dialog', (frame) => noteDialog(frame, agentId, event.title));
+      attempt('host dialog', (frame) => noteDialog(frame, from.agentId, event.title));
       return;
     }
-    pump.addExit({ agentId, exit: event.exit });
+    pump.addExit({ from, exit: event.exit });
   });
 
   return {
     herd,
     command(name, work) {
       if (stopped) throw sessionClosed();
+      lookForAbsence();
       // What came in or fell due before this call counts before it.
       pump.runBefore();
       const { answer, caused, finish: proceed } = stepOfCommand(name, work);
@@ -381,13 +454,18 @@ export function createEngine(options: EngineOptions): Engine {
     },
     attempt,
     configure(rules) {
-      const before = policy.staleAfterMs;
+      const before = { ...policy };
       // The one object that every step reads.
       Object.assign(policy, rules);
-      const { staleAfterMs } = policy;
-      if (staleAfterMs === before) return;
+      const { staleAfterMs, stallAfterMs, stallRecovery, maxFreshDispatches } = policy;
+      const stall = { stallAfterMs, stallRecovery, maxFreshDispatches };
+      const isNew = (name: keyof LivePolicy): boolean => policy[name] !== before[name];
+      const hasStallRules = Object.keys(stall).some((name) => isNew(name as keyof typeof stall));
+      if (!hasStallRules && !isNew('staleAfterMs')) return;
       attempt('settings', (frame) => {
         for (const agent of herd.agents()) {
+          if (hasStallRules) frame.send(agent, { type: 'stall.rules', ...stall });
+          if (!isNew('staleAfterMs')) continue;
           const { taskId, queue } = agent.getSnapshot().context;
           for (const id of [taskId, ...queue]) {
             const task = id === null ? undefined : herd.task(agent.id, id);
@@ -413,15 +491,16 @@ export function createEngine(options: EngineOptions): Engine {
       for (const { agent, place } of placed) {
         openBoxes({ agent, mailbox, launchDir: place.launchDir });
       }
+      for (const { id } of herd.agents()) reopenSuperseded(store.get('agent', id));
       for (const effect of store.all('effect')) {
         const agent = effect.type === 'retire' ? store.get('agent', effect.agentId) : undefined;
         if (agent !== undefined) reopenBoxes(agent);
       }
-      for (const { agent, place } of placed) {
+      for (const { place } of placed) {
         const { presence, exit } = await host.adopt(place);
         if (presence !== 'gone' && presence !== 'dead') continue;
         const unknown = { code: null, signal: null, atMs: wall(), output: '' };
-        pump.addExit({ agentId: agent.id, exit: exit ?? unknown });
+        pump.addExit({ from: incarnationOf(place.launchId), exit: exit ?? unknown });
       }
       // The process of an ended agent too, that is still to be ended: a host closes what it adopted.
       for (const effect of store.all('effect')) {
@@ -453,6 +532,12 @@ export function createEngine(options: EngineOptions): Engine {
 /** A note that an earlier process may have made is looked for first. */
 function asRepeat(effect: Effect): Effect {
   return effect.type === 'note' ? { ...effect, isAgain: true } : effect;
+}
+
+/** A launch id is `<agent id>.<launch>`. */
+function incarnationOf(launchId: string): Incarnation {
+  const dot = launchId.lastIndexOf('.');
+  return { agentId: launchId.slice(0, dot), launch: Number(launchId.slice(dot + 1)) };
 }
 
 function sessionClosed(): ConfigError {

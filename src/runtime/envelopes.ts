@@ -15,6 +15,7 @@ import {
 import { SHEPHERD_ID } from '../ids.ts';
 import { firstCharacters } from '../text.ts';
 import { contentHash, type Envelope, type EnvelopeOf } from '../mailbox/envelope.ts';
+import type { Incarnation } from '../mailbox/layout.ts';
 import { toAgentEvent, toFailureEvent, toStartedEvent, toTaskEvent } from '../mailbox/adapter.ts';
 import { settleCall } from './child-notices.ts';
 import { activeTaskId, keepLate, routeUtterance, type Utterance } from './conversation.ts';
@@ -26,6 +27,7 @@ import { advanceReceipt, failMessage } from './receipts.ts';
 import { rosterFor } from './roster.ts';
 import { excerpt, nameOf } from './router.ts';
 import { handOnLate } from './late-words.ts';
+import { logStall } from './stalls.ts';
 import type { TaskResult } from './shepherd.ts';
 
 /**
@@ -56,7 +58,8 @@ export function handleEnvelope(
     const verdict = isAgain ? seen.verdict : withReceipt(frame, seen);
     // After a crash the same envelope once more: what lies in the inbox already is not doubled.
     const verdictId = isAgain ? seen.verdictId : undefined;
-    if (verdict !== undefined) sendVerdict(frame, agent, envelope, verdict, verdictId);
+    if (verdict !== undefined)
+      sendVerdict(frame, agent, envelope, verdict, { messageId: verdictId });
     return;
   }
   proveStarted(frame, agent, envelope);
@@ -176,11 +179,13 @@ function sendVerdict(
   agent: AgentRecord,
   envelope: Pick<Envelope, 'messageId'>,
   verdict: VerdictBody,
-  messageId = frame.herd.ids.messageId(frame.nowMs),
+  to: { readonly messageId?: string | undefined; readonly launch?: number } = {},
 ): string {
+  const { messageId = frame.herd.ids.messageId(frame.nowMs), launch } = to;
   frame.effect({
     type: 'publish',
     agentId: agent.id,
+    ...(launch === undefined ? {} : { launch }),
     messageId,
     senderId: SHEPHERD_ID,
     createdAtMs: frame.nowMs,
@@ -378,13 +383,21 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
   // What a child says of a task is said of the one it names: a run's last words, and its failure, may
   // come when another one has begun.
   const isOfTask = taskId !== undefined && envelope.taskId === taskId;
-  if (isOfTask && envelope.content !== undefined) {
+  const isWord = envelope.event !== 'thrashing';
+  if (isOfTask && isWord && envelope.content !== undefined) {
     const text = firstCharacters(envelope.content, herd.policy.maxContentCharacters);
     draft.change('task', taskId, { text });
   }
   // The agent first: its turn is over, so that no later one is stopped for the task's sake.
   const event = toAgentEvent(envelope, hasAsked(frame, agent.id));
   if (event !== undefined) frame.send(actor, event);
+  if (envelope.event === 'thrashing') {
+    sendPassiveNotice(
+      frame,
+      `${nameOf(draft, agent.id)} goes in circles: ${excerpt(envelope.content ?? 'the same call again and again')}`,
+      { agentId: agent.id, taskId: taskId ?? null, code: 'thrash' },
+    );
+  }
   if (envelope.event !== 'provider_gave_up') return;
   const error = `provider_error: ${envelope.error ?? 'the model provider gave up.'}`;
   const task = isOfTask ? herd.task(agent.id, taskId) : undefined;
@@ -439,13 +452,37 @@ export function handleLateEnvelope(frame: Frame, agent: AgentRecord, envelope: E
   });
 }
 
+/** A replaced incarnation is told so, whatever it says, and nothing follows from it (EN3). */
+export function refuseSuperseded(
+  frame: Frame,
+  agent: AgentRecord,
+  { from, envelope }: { readonly from: Incarnation; readonly envelope: Envelope },
+): void {
+  const { draft } = frame;
+  const { kind, messageId } = envelope;
+  if (draft.get('seen', messageId) !== undefined) return;
+  logStall(frame, agent, 'superseded', { launch: from.launch, detail: `${kind} ${messageId}` });
+  const error = new MailboxError(
+    'superseded',
+    `A fresh child has taken over from you (launch ${agent.launch}); what you say and do changes nothing. Stop.`,
+    { data: { launch: from.launch, liveLaunch: agent.launch } },
+  );
+  draft.put('seen', {
+    id: messageId,
+    hash: contentHash(envelope),
+    ...(isAnswered(kind)
+      ? { verdictId: sendVerdict(frame, agent, envelope, refusal(error), { launch: from.launch }) }
+      : {}),
+  });
+}
+
+const isAnswered = (kind: Envelope['kind']): boolean =>
+  kind === 'message' || kind === 'reply' || kind === 'task_done' || kind === 'roster';
+
 /** Answers an envelope whose handling failed and was rolled back; it is not tried again (EN2). */
 export function refuseCrashed(frame: Frame, agent: AgentRecord, envelope: Envelope): void {
-  const { kind } = envelope;
-  const isAnswered =
-    kind === 'message' || kind === 'reply' || kind === 'task_done' || kind === 'roster';
   const error = new TaskError('internal_error', 'Handling it failed; it changed nothing.');
-  keepVerdict(frame, agent, envelope, isAnswered ? refusal(error) : undefined);
+  keepVerdict(frame, agent, envelope, isAnswered(envelope.kind) ? refusal(error) : undefined);
 }
 
 /** The step that follows a chart's crash: what the actor owned fails, the rest lives on. */

@@ -11,6 +11,7 @@ import type { Fact } from './charts.ts';
 import { tellChild } from './child-notices.ts';
 import { dispatchTask } from './delegate.ts';
 import { changesNote, noteTask } from './fieldnotes.ts';
+import { launchFresh } from './fresh-launch.ts';
 import type { Frame } from './herd.ts';
 import {
   sendCompletion,
@@ -20,6 +21,7 @@ import {
 } from './notices.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
 import { excerpt, nameOf } from './router.ts';
+import { recordCleared, recordRecovered, recordStalled, surfaceStall } from './stalls.ts';
 import { describeAgentError } from './views.ts';
 import type { AgentState, TaskResult, TerminalState } from './shepherd.ts';
 
@@ -73,6 +75,27 @@ export function applyFact(frame: Frame, fact: Fact): void {
         `${nameOf(draft, fact.agentId)} did not let go of ${fact.taskId}, which is over, and is ended.`,
         { agentId: fact.agentId, taskId: fact.taskId, code: 'bailed' },
       );
+      return;
+    case 'agent.stalled':
+      recordStalled(frame, fact);
+      return;
+    case 'agent.stall_cleared':
+      recordCleared(frame, fact.agentId);
+      return;
+    case 'agent.verify_stall':
+      frame.effect({ type: 'look', agentId: fact.agentId });
+      return;
+    case 'agent.bail':
+      frame.effect({ type: 'bail', agentId: fact.agentId });
+      return;
+    case 'agent.launch_fresh':
+      launchFresh(frame, fact.agentId, fact.launch);
+      return;
+    case 'agent.recovered':
+      recordRecovered(frame, fact.agentId);
+      return;
+    case 'agent.surfaced':
+      surfaceStall(frame, fact);
       return;
     case 'agent.ended':
       endAgent(frame, fact.agentId);

@@ -5,7 +5,7 @@
  */
 import { SHEPHERD_ID } from '../ids.ts';
 import type { Frame } from './herd.ts';
-import type { RequestRecord, TaskRecord } from './records.ts';
+import type { AgentRecord, RequestRecord, TaskRecord } from './records.ts';
 import { excerpt, nameOf } from './router.ts';
 import type { Notice, TaskResult } from './shepherd.ts';
 
@@ -160,6 +160,57 @@ export function sendStaleWait(frame: Frame, task: TaskRecord, request: RequestRe
       recipientName: recipient,
       recipientState: draft.get('agent', request.recipientId)?.state ?? 'unknown',
       thresholdMinutes,
+    },
+  });
+}
+
+/**
+ * A stalled child: one that was replaced is told of and wakes nobody; one that is left to the Shepherd
+ * wakes it, as a question does.
+ */
+export function sendStall(
+  frame: Frame,
+  agent: AgentRecord,
+  { code, why }: { readonly code: string; readonly why?: string },
+): void {
+  const { draft, nowMs } = frame;
+  const { id, launch, cwd, look, stalledSinceMs } = agent;
+  const task = draft.get('task', agent.taskId ?? '');
+  const open = task?.result === undefined ? task : undefined;
+  const name = nameOf(draft, id);
+  const silentMs = stalledSinceMs === undefined ? undefined : nowMs - stalledSinceMs;
+  const silent = `${((silentMs ?? 0) / 60_000).toFixed(1)} min`;
+  const isRecovered = why === undefined;
+  const output = look?.output.trim() ?? '';
+  const branch = look?.branch ?? undefined;
+  const lines = isRecovered
+    ? [
+        `${name} (${id}) had stalled and was replaced by a fresh child (launch ${launch}), which goes on with ${open?.id ?? 'nothing'}.`,
+      ]
+    : [
+        `${name} (${id}) has stalled: it has shown nothing for ${silent}. ${why}`,
+        ...(open === undefined ? [] : [`Task ${open.id}: ${excerpt(open.description, 500)}`]),
+        `Process: ${look?.presence ?? 'unknown'}. Directory: ${cwd}${branch === undefined ? '' : `, branch ${branch}`}.`,
+        ...(output === '' ? [] : ['Its last output:', excerpt(output, 2_000)]),
+        'Look at it (shepherd_read), stop its turn with a message that steers, cancel the task (shepherd_cancel), or close it ' +
+          '(shepherd_close) and give the task to another agent. Do not do its work yourself.',
+      ];
+  sendNotice(frame, {
+    kind: 'shepherd.stall',
+    text: lines.join('\n'),
+    wake: !isRecovered,
+    deliverAs: isRecovered ? 'followUp' : 'steer',
+    details: {
+      agentId: id,
+      agentName: name,
+      code,
+      launch,
+      taskId: open?.id ?? null,
+      silentMs: silentMs ?? null,
+      cwd,
+      branch: look?.branch ?? null,
+      presence: look?.presence ?? null,
+      attempts: open?.attempts ?? [],
     },
   });
 }

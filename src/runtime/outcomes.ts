@@ -6,6 +6,7 @@
 import { describeError, ShepherdError } from '../errors.ts';
 import type { CloseOutcome, PlaceRef, ProcessExit } from '../hosts/host.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
+import type { Incarnation } from '../mailbox/layout.ts';
 import { settleCall, tellChild } from './child-notices.ts';
 import { confirmNote } from './fieldnotes.ts';
 import type { Frame } from './herd.ts';
@@ -13,6 +14,8 @@ import { sendPassiveNotice } from './notices.ts';
 import type { Effect } from './records.ts';
 import { advanceReceipt, failMessage, messageOf } from './receipts.ts';
 import { nameOf } from './router.ts';
+import type { StallLook } from './stall-look.ts';
+import { confirmBail, confirmLook } from './stalls.ts';
 
 /** How an effect went; `error` ends it as well as success does. */
 export type EffectOutcome =
@@ -20,6 +23,7 @@ export type EffectOutcome =
       readonly ok: true;
       readonly place?: PlaceRef;
       readonly closed?: CloseOutcome;
+      readonly look?: StallLook;
       /** The file of a note. */
       readonly note?: string;
     }
@@ -28,7 +32,7 @@ export type EffectOutcome =
 /**
  * Takes an effect off the list and tells whoever waited for it.
  *
- * @param unread what lies in the inbox of an agent that is retired.
+ * @param unread what lies in the inbox of an incarnation that is over.
  */
 export function confirmEffect(
   frame: Frame,
@@ -55,9 +59,17 @@ export function confirmEffect(
     case 'retire':
       buryUnread(frame, effect.agentId, unread);
       return;
+    case 'look':
+      confirmLook(frame, effect.agentId, outcome);
+      return;
+    case 'bail':
+      confirmBail(frame, effect.agentId, outcome, unread);
+      return;
     case 'interrupt':
     case 'remove':
     case 'detach':
+    case 'empty':
+    case 'log':
       return;
     case 'note':
       confirmNote(frame, effect.taskId, outcome);
@@ -151,12 +163,19 @@ function confirmPublish(
 }
 
 /** A child's process has ended; what that means depends on what the agent was doing. */
-export function handleExit(frame: Frame, agentId: string, exit: ProcessExit): void {
+export function handleExit(
+  frame: Frame,
+  { agentId, launch }: Incarnation,
+  exit: ProcessExit,
+): void {
   const { herd, draft, nowMs } = frame;
   const actor = herd.agent(agentId);
-  if (actor === undefined) return;
+  // Of one that was replaced it says nothing about the one that is there.
+  if (actor === undefined || draft.get('agent', agentId)?.launch !== launch) return;
   // While closing, the end of the whole process group decides, which the host verifies.
   if (actor.getSnapshot().matches({ process: 'closing' })) return;
+  // While it is being ended for a fresh one, too: that end is wanted.
+  if (actor.getSnapshot().matches({ recovery: 'bailing' })) return;
   const code = actor.getSnapshot().hasTag('ready') ? 'agent_lost' : 'launch_failed';
   draft.change('agent', agentId, { error: { code, message: describeExit(exit) } });
   frame.send(actor, { type: 'process.exited', atMs: nowMs });

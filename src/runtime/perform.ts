@@ -1,5 +1,6 @@
 /** Does the effects of a session: the only place where a step's decisions reach the outside. */
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { HostError, ShepherdError } from '../errors.ts';
 import type { AgentHost, PlaceRef } from '../hosts/host.ts';
 import type { WithoutMac } from '../mailbox/capability.ts';
@@ -8,12 +9,14 @@ import type { Incarnation } from '../mailbox/layout.ts';
 import type { Mailbox } from '../mailbox/mailbox.ts';
 import { remove } from 'fs-extra/esm';
 import { createNoteFiles } from '../notes/note-files.ts';
+import { appendStallLine } from '../stall/log.ts';
 import { performNote } from './fieldnotes.ts';
-import { launchDirOf, prepareLaunch, type MakeChildCommand } from './launcher.ts';
+import { launchDirOf, openBoxes, prepareLaunch, type MakeChildCommand } from './launcher.ts';
 import type { EffectOutcome } from './outcomes.ts';
 import type { Effect } from './records.ts';
 import type { SessionDir } from './session-dir.ts';
 import type { Notice } from './shepherd.ts';
+import { lookAtChild } from './stall-look.ts';
 import type { Store } from './store.ts';
 
 export interface PerformPorts {
@@ -29,6 +32,9 @@ export interface PerformPorts {
 
 /** How long a child may take to end by itself before its process group is killed. */
 const closeGraceMs = 3_000;
+
+/** How long a stalled child is waited for to take the abort of its turn. */
+const interruptGraceMs = 2_000;
 
 /** As an envelope's JSON has it; what else is in an envelope leaves this much room. */
 const maxNotePathBytes = 1_000;
@@ -64,6 +70,15 @@ export function createPerformer(ports: PerformPorts) {
     return { ok: true, closed: await host.close(place, { graceMs: closeGraceMs }) };
   }
 
+  /** A wedged child hears no message: its turn is aborted, and then its process ended. */
+  async function bail(agentId: string): Promise<EffectOutcome> {
+    const { place } = agentOf(agentId);
+    if (place === undefined) return { ok: true, closed: 'unconfirmed' };
+    // One that does not take it is ended all the same.
+    await Promise.race([host.interrupt(place).catch(() => undefined), wait(interruptGraceMs)]);
+    return { ok: true, closed: await host.close(place, { graceMs: closeGraceMs }) };
+  }
+
   /** Where the note of a task lies, if there is one; a path that would crowd the envelope is not told. */
   function notePathOf(taskId: string): string | undefined {
     const note = store.get('note', taskId)?.file ?? undefined;
@@ -72,8 +87,18 @@ export function createPerformer(ports: PerformPorts) {
     return Buffer.byteLength(JSON.stringify(path)) > maxNotePathBytes ? undefined : path;
   }
 
-  function publish({ draft, agentId, ...effect }: Extract<Effect, { type: 'publish' }>): void {
-    const to = { agentId, launch: agentOf(agentId).launch };
+  function publish({
+    draft,
+    agentId,
+    launch,
+    ...effect
+  }: Extract<Effect, { type: 'publish' }>): void {
+    const agent = agentOf(agentId);
+    const to = { agentId, launch: launch ?? agent.launch };
+    // Its launch makes them, and may be still to come.
+    if (agent.place === undefined && to.launch === agent.launch) {
+      openBoxes({ agent, mailbox, launchDir: launchDirOf(sessionDir, agentId, to.launch) });
+    }
     const head = {
       v: 1,
       sessionId: sessionDir.sessionId,
@@ -122,6 +147,19 @@ export function createPerformer(ports: PerformPorts) {
       }
       case 'end':
         return end(effect.agentId);
+      case 'look': {
+        const { place, cwd } = agentOf(effect.agentId);
+        return lookAtChild(host, { place, cwd }).then((look) => ({ ok: true, look }));
+      }
+      case 'bail':
+        return bail(effect.agentId);
+      case 'empty':
+        mailbox.empty({ agentId: effect.agentId, launch: effect.launch });
+        return { ok: true };
+      case 'log':
+        return appendStallLine(join(sessionDir.dir, 'stalls.jsonl'), effect.line).then(() => ({
+          ok: true,
+        }));
       case 'interrupt':
         return host.interrupt(placeOf(effect.agentId)).then(() => ({ ok: true }));
       case 'remove':

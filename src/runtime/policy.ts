@@ -18,6 +18,12 @@ export interface Policy extends Limits {
   readonly maxTaskBytes: number;
   /** Reminder turns of a child that leaves its task open; 0 = none, and nobody is told. */
   readonly doneNudges: number;
+  /** How long a child may show nothing while something is expected of it; `null` = not watched. */
+  readonly stallAfterMs: number | null;
+  /** Whether the Shepherd is told of a stall, or the child is replaced. */
+  readonly stallRecovery: 'notify' | 'auto';
+  /** Fresh children that a task may have. */
+  readonly maxFreshDispatches: number;
   /** How long an agent is kept at rest after its task; `null` = until somebody closes it. */
   readonly closeIdleAfterMs: number | null;
   /** Whether a task that is dispatched gets a note. */
@@ -35,6 +41,9 @@ export const defaultPolicy: Policy = {
   coalesceMs: 25,
   maxTaskBytes: 1_048_576,
   doneNudges: 1,
+  stallAfterMs: 5 * 60_000,
+  stallRecovery: 'notify',
+  maxFreshDispatches: 1,
   closeIdleAfterMs: null,
   fieldnotes: true,
 };

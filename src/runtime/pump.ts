@@ -8,12 +8,13 @@
  */
 import { isDiskError, ShepherdError } from '../errors.ts';
 import type { ProcessExit } from '../hosts/host.ts';
+import type { Incarnation } from '../mailbox/layout.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
 import type { ActorClock, DueTimer } from './clock.ts';
 
 /** A child's process has ended; the host tells it once. */
 export interface Exit {
-  readonly agentId: string;
+  readonly from: Incarnation;
   readonly exit: ProcessExit;
 }
 
@@ -29,6 +30,8 @@ export interface PumpPorts {
   readonly onEnvelope: (claimed: Claimed) => boolean;
   readonly onExit: (exit: Exit) => boolean;
   readonly onTimer: (due: DueTimer) => boolean;
+  /** Told before timers that are due until then fire: what would keep one from it is to be known. */
+  readonly beforeTimers: (untilMs: number) => boolean;
   /** Has the steps within share a commit; false when none of them was kept. */
   readonly batch: (work: () => boolean) => boolean;
 }
@@ -62,9 +65,10 @@ export function createPump(ports: PumpPorts): Pump {
 
   /** False when a timer could not be kept: the disk, and trying on would never end. */
   function fireUntil(atMs: number): boolean {
-    for (let due = clock.takeDue(atMs); due !== undefined; due = clock.takeDue(atMs)) {
-      const taken = due;
-      if (!isKeptBy(() => ports.onTimer(taken))) return false;
+    while ((clock.nextDueAtMs() ?? Infinity) <= atMs) {
+      if (!isKeptBy(() => ports.beforeTimers(atMs))) return false;
+      const due = clock.takeDue(atMs);
+      if (due !== undefined && !isKeptBy(() => ports.onTimer(due))) return false;
     }
     return true;
   }

@@ -9,6 +9,8 @@ import type { AgentDefinition } from '../agents/definition.ts';
 import type { HostErrorCode } from '../errors.ts';
 import type { Placement, PlaceRef } from '../hosts/host.ts';
 import type { Attachment, EnvelopeDraft, Evidence } from '../mailbox/envelope.ts';
+import type { StallLine } from '../stall/log.ts';
+import type { StallLook } from './stall-look.ts';
 import type {
   AgentState,
   LateEvent,
@@ -47,8 +49,20 @@ export interface AgentRecord {
   readonly taskId?: string;
   /** Tasks that wait for this agent's slot, oldest first. */
   readonly queue: readonly string[];
+  /** It shows nothing since then, in epoch ms; while it counts as stalled. */
+  readonly stalledSinceMs?: number;
+  /** What was seen of it since. */
+  readonly look?: StallLook;
+  /** Its incarnations that were replaced: what they still say is refused. */
+  readonly superseded?: readonly Superseded[];
   /** The last envelope that wakes it: what counts when it does not say the cause of one of its own. */
   readonly wakeId?: string;
+}
+
+export interface Superseded {
+  readonly launch: number;
+  readonly secret: string;
+  readonly launchDir?: string;
 }
 
 export interface TaskRecord {
@@ -170,6 +184,14 @@ export type EffectBody =
   | { readonly type: 'launch'; readonly agentId: string }
   | { readonly type: 'end'; readonly agentId: string }
   | { readonly type: 'interrupt'; readonly agentId: string }
+  /** Looks at a child that shows nothing. */
+  | { readonly type: 'look'; readonly agentId: string }
+  /** Aborts the turn of a stalled child, ends its process, and closes its boxes. */
+  | { readonly type: 'bail'; readonly agentId: string }
+  /** Takes away what a replaced incarnation has not read. */
+  | { readonly type: 'empty'; readonly agentId: string; readonly launch: number }
+  /** Writes a line into `stalls.jsonl`. */
+  | { readonly type: 'log'; readonly line: StallLine }
   /** Stops taking mail from and for an agent that has ended. */
   | { readonly type: 'retire'; readonly agentId: string }
   /** Removes the files of a launch whose agent is forgotten. */
@@ -177,6 +199,8 @@ export type EffectBody =
   | {
       readonly type: 'publish';
       readonly agentId: string;
+      /** For a replaced incarnation; by default the living one. */
+      readonly launch?: number;
       readonly messageId: string;
       readonly senderId: string;
       readonly createdAtMs: number;

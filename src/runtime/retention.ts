@@ -159,9 +159,11 @@ export function forgetAgents(frame: Frame, retention: Retention): readonly Agent
       herd.agent(agent.id) === undefined &&
       agent.error?.code !== 'close_unconfirmed',
   );
-  for (const { id, launch } of forgotten) {
+  for (const { id, launch: last, superseded = [] } of forgotten) {
     draft.remove('agent', id);
-    frame.effect({ type: 'remove', agentId: id, launch });
+    for (const { launch } of [...superseded, { launch: last }]) {
+      frame.effect({ type: 'remove', agentId: id, launch });
+    }
   }
   return forgotten;
 }

@@ -64,7 +64,12 @@ const commonPrefix = 'shepherd-agent-';
  */
 export function resolveTarget(herd: Herd, reader: Reader, target: string): string {
   if (target === SHEPHERD_ID || target === 'parent') return SHEPHERD_ID;
-  if (herd.agent(target) !== undefined) return target;
+  return resolveAgent(reader, liveAgents(herd, reader), target);
+}
+
+/** Resolves a target to the id of one of these agents; throws as `resolveTarget`. */
+export function resolveAgent(reader: Reader, live: readonly AgentRecord[], target: string): string {
+  if (live.some(({ id }) => id === target)) return target;
   const ended = reader.get('agent', target);
   if (ended !== undefined) {
     throw new HostError(
@@ -73,7 +78,6 @@ export function resolveTarget(herd: Herd, reader: Reader, target: string): strin
       { data: { agentId: target, state: ended.state } },
     );
   }
-  const live = liveAgents(herd, reader);
   const exact = live.filter((agent) => namesOf(agent).includes(target));
   const candidates =
     exact.length > 0

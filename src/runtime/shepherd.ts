@@ -219,6 +219,10 @@ export interface AgentStatus {
   readonly task?: TaskStatus;
   /** Ids of the tasks that wait for this agent, in order. */
   readonly queue?: readonly string[];
+  /** It has stalled: something is expected of it, and it has shown nothing for so long, in ms. */
+  readonly stalledMs?: number;
+  /** Number of its launch, once a fresh child has taken over: from 2. */
+  readonly launch?: number;
   readonly error?: string;
 }
 
@@ -230,6 +234,7 @@ export interface Notice {
     | 'shepherd.message.incoming'
     | 'shepherd.message.reply'
     | 'shepherd.stale.wait'
+    | 'shepherd.stall'
     | 'shepherd.notice';
   /** What the model reads. */
   readonly text: string;

@@ -10,6 +10,9 @@ function agentOf(agentId: string): AgentInput {
     spawnDeadlineAtMs: 20_000,
     drainAfterMs: 10_000,
     doneNudges: 1,
+    stallAfterMs: null,
+    stallRecovery: 'notify',
+    maxFreshDispatches: 1,
     closeIdleAfterMs: null,
   };
 }

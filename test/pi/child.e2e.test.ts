@@ -595,7 +595,24 @@ describe('reports', () => {
     await pi.session.prompt('go');
 
     await until(() => expect(parent.events()).toHaveLength(2));
-    expect(parent.ofKind('heartbeat')).toMatchObject([{ evidence: { toolCalls: 1 } }]);
+    expect(parent.ofKind('heartbeat')).toMatchObject([
+      { evidence: { lastActivityAtMs: expect.any(Number) as number } },
+    ]);
+  });
+
+  it('tell of a child that goes in circles, once for each circle', async () => {
+    const parent = createHandParent();
+    const pi = await startChild(parent);
+    pi.script(...Array.from({ length: 7 }, () => call('work')), says('done'));
+
+    await pi.session.prompt('go');
+
+    await until(() => expect(parent.events()).toHaveLength(3));
+    expect(parent.ofKind('runtime')).toMatchObject([
+      { event: 'turn_started' },
+      { event: 'thrashing', content: expect.stringMatching(/^work .*5 times in a row/) as string },
+      { event: 'turn_settled' },
+    ]);
   });
 });
 

@@ -57,6 +57,18 @@ describe('what is configured while a session is open', () => {
     expect(herd.shepherd.status(kept.id).state).toBe('idle');
   });
 
+  it('has a silent child watched from its last sign of life, by the new rule', async () => {
+    const herd = await openHerd({ policy: { stallAfterMs: null } });
+    const child = await herd.hatch('one');
+    const taskId = await herd.delegate(child);
+    child.turn('turn_started', { taskId });
+    await eventually(() => expect(herd.shepherd.status(child.id).state).toBe('working'));
+    herd.advance(10 * minute);
+    herd.shepherd.configure({ policy: { stallAfterMs: 11 * minute } });
+    herd.advance(minute + 1);
+    await eventually(() => expect(herd.shepherd.status(child.id).stalledMs).toBe(11 * minute + 1));
+  });
+
   it('decides whose definitions count', async () => {
     const herd = await openHerd();
     writeAgent(herd, 'One.');

@@ -11,6 +11,9 @@ const input: AgentInput = {
   spawnDeadlineAtMs: 20_000,
   drainAfterMs: 10_000,
   doneNudges: 1,
+  stallAfterMs: null,
+  stallRecovery: 'notify',
+  maxFreshDispatches: 1,
   closeIdleAfterMs: null,
 };
 

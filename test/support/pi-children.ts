@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { vi } from 'vitest';
-import { writeInput } from '../../src/hosts/launch.ts';
+import { readSpec, writeInput } from '../../src/hosts/launch.ts';
 import { childEnvironment } from '../../src/hosts/pi-command.ts';
 import { boxesOf, messageIdOf } from '../../src/mailbox/layout.ts';
 import { createShepherd } from '../../src/runtime/create-shepherd.ts';
@@ -10,6 +10,7 @@ import { piChildCommand } from '../../src/runtime/launcher.ts';
 import type { Policy } from '../../src/runtime/policy.ts';
 import type { Shepherd } from '../../src/runtime/shepherd.ts';
 import { makeIsolatedPi } from './isolated-pi.ts';
+import { startPiRpc, type PiRpc } from './pi-rpc.ts';
 import { startScriptedModel, type ModelRequest, type ModelStep } from './scripted-model.ts';
 
 /** A custom message that a session has stored. */
@@ -31,6 +32,8 @@ export interface PiChildren {
   holds(agentId: string, messageIds: readonly string[]): Promise<void>;
   /** Has the child's Pi compact its session, as a user does. */
   compact(agentId: string): Promise<void>;
+  /** Starts the Pi of a launch once more, as somebody with its files can; it reads its input. */
+  revive(agentId: string, launch: number): Promise<PiRpc>;
   close(): Promise<void>;
 }
 
@@ -51,6 +54,7 @@ export async function openPiChildren(policy: Partial<Policy> = {}): Promise<PiCh
       env: childEnvironment(isolated.env, input),
     }),
   });
+  const processes: PiRpc[] = [];
   const launchDir = (agentId: string): string =>
     join(shepherd.sessionDir, 'launch', `${agentId}.1`);
 
@@ -78,7 +82,20 @@ export async function openPiChildren(policy: Partial<Policy> = {}): Promise<PiCh
       }, limits);
     },
     compact: (agentId) => writeInput(launchDir(agentId), JSON.stringify({ type: 'compact' })),
+    async revive(agentId, launch) {
+      const spec = await readSpec(join(shepherd.sessionDir, 'launch', `${agentId}.${launch}`));
+      const [node = '', cli = '', , , ...args] = spec?.argv ?? [];
+      const revived = await startPiRpc({
+        pi: { node, cli },
+        isolated,
+        args,
+        env: spec?.env ?? {},
+      });
+      processes.push(revived);
+      return revived;
+    },
     async close() {
+      for (const process of processes) await process.close();
       await shepherd.dispose();
       await model.close();
       await isolated.remove();

@@ -118,7 +118,7 @@ function describe({ session, atMs, agents, settled }: StatusReport): readonly (r
   ];
 }
 
-function agentLine({ state, task, error }: AgentStatus, name: Cell): readonly Cell[] {
+function agentLine({ state, task, error, stalledMs }: AgentStatus, name: Cell): readonly Cell[] {
   const process: Cell = { text: state, width: 8, style: isEnded(state) ? 'red' : undefined };
   if (task === undefined) return [name, process, { text: error ?? 'no task' }];
   return [
@@ -127,6 +127,7 @@ function agentLine({ state, task, error }: AgentStatus, name: Cell): readonly Ce
     { text: task.state, width: 9, style: taskStyles[task.state] },
     { text: describeWait(task), style: 'yellow' },
     { text: task.stale === true ? 'stale' : '', style: 'red' },
+    { text: stalledMs === undefined ? '' : `stalled ${formatDuration(stalledMs)}`, style: 'red' },
     { text: error ?? shortDescription(task) },
   ];
 }

@@ -8,6 +8,7 @@ const titles: Readonly<Record<Notice['kind'], string>> = {
   'shepherd.message.incoming': 'Message',
   'shepherd.message.reply': 'Reply',
   'shepherd.stale.wait': 'Still waiting',
+  'shepherd.stall': 'Stalled',
   'shepherd.notice': 'Shepherd',
 };
 
