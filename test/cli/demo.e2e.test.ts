@@ -118,6 +118,18 @@ describe('sheepfold demo --scenario', { timeout: 90_000 }, () => {
       lateEvents: [{ taskId: scout?.taskId, from: 'planner: plan', kind: 'reply' }],
     });
   });
+
+  it('stalled-child replaces the child, and the task completes through the fresh one', async () => {
+    const report = await play('stalled-child');
+
+    expect(taskOf(report, 'scout')).toMatchObject({
+      states: ['created', 'running', 'completed'],
+      summary: 'The second look found everything.',
+    });
+    expect(report.conversation?.notices).toMatchObject([
+      { kind: 'shepherd.stall', code: 'recovered' },
+    ]);
+  });
 });
 
 describe('the scenarios', () => {

@@ -155,7 +155,7 @@ export function readTold(piSessionDir: string): Told {
   }
   return {
     notifications: [...counts.values()],
-    notices: of('shepherd.stale.wait', 'shepherd.notice').map(
+    notices: of('shepherd.stale.wait', 'shepherd.stall', 'shepherd.notice').map(
       ({ customType, content, details }) => ({
         kind: customType,
         code: details.code ?? null,

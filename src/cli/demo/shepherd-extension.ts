@@ -10,7 +10,7 @@ import { registerParent } from '../../pi/parent/session.ts';
 import { createShepherd } from '../../runtime/create-shepherd.ts';
 import { policyVariable } from './scenario.ts';
 
-const policySchema = z.record(z.string(), z.number());
+const policySchema = z.record(z.string(), z.union([z.number(), z.string()]));
 
 export default function demoExtension(pi: ExtensionAPI): void {
   const policy = policySchema.parse(JSON.parse(process.env[policyVariable] ?? '{}'));

@@ -37,6 +37,7 @@ export function followStory(stateDir: string): Story {
   let lastRow = 0;
   const told = new Set<string>();
   const agentStates = new Map<string, string>();
+  const recoveries = new Map<string, string>();
 
   function open(): Store | undefined {
     if (store !== undefined) return store;
@@ -68,12 +69,16 @@ export function followStory(stateDir: string): Story {
   function agentLines(session: Store, rows: readonly JournalRow[]): StoryLine[] {
     return rows.flatMap((row) =>
       row.actors.flatMap((actor) => {
-        const state = processState(actor.value);
-        if (state === undefined || agentStates.get(actor.id) === state) return [];
+        const line = { atMs: row.atMs, who: nameOf(session, actor.id) };
+        const recovery = recoveryTexts.get(regionOf(actor.value, 'recovery') ?? '');
+        const isNews = recovery !== undefined && recoveries.get(actor.id) !== recovery;
+        if (recovery !== undefined) recoveries.set(actor.id, recovery);
+        const stall = isNews ? [{ ...line, what: recovery }] : [];
+        const state = regionOf(actor.value, 'process');
+        if (state === undefined || agentStates.get(actor.id) === state) return stall;
         const before = agentStates.get(actor.id);
         agentStates.set(actor.id, state);
-        const what = describeProcess(before, state);
-        return [{ atMs: row.atMs, who: nameOf(session, actor.id), what }];
+        return [...stall, { ...line, what: describeProcess(before, state) }];
       }),
     );
   }
@@ -196,10 +201,20 @@ const settledTexts: Readonly<Record<RequestRecord['state'], (asker: string) => s
   cancelled: (asker) => `need not answer ${asker} any more: the question is cancelled`,
 };
 
-/** The state in the `process` region of an agent's value; undefined for other actors. */
-function processState(value: unknown): string | undefined {
+/** What the chart does about a silent child, in words. */
+const recoveryTexts = new Map([
+  ['suspected', 'shows nothing any more: it has stalled'],
+  ['verifying', 'is looked at: its process, its transcript'],
+  ['bailing', 'is ended: its turn is aborted, then its process'],
+  ['dispatching', 'is replaced: a fresh child gets its task, with a brief'],
+  ['recovered', 'has recovered'],
+  ['surfaced', 'is left to the Shepherd'],
+]);
+
+/** The state in a region of an agent's value; undefined for other actors. */
+function regionOf(value: unknown, region: 'process' | 'recovery'): string | undefined {
   if (typeof value !== 'object' || value === null || !('process' in value)) return undefined;
-  const state: unknown = value.process;
+  const state: unknown = Reflect.get(value, region);
   if (typeof state === 'string') return state;
   return typeof state === 'object' && state !== null && 'ready' in state
     ? String(state.ready)

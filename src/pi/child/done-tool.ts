@@ -1,11 +1,10 @@
 /** `shepherd_done`: the owner's word on how its task ended, the only one that completes it. */
-import type { ToolDefinition } from '@earendil-works/pi-coding-agent';
 import { z } from 'zod';
 import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
 import { doneStatusSchema } from '../../mailbox/envelope.ts';
 import type { Limits } from '../../mailbox/limits.ts';
 import { SHEPHERD_ID } from '../../ids.ts';
-import { defineTool, type ToolOutcome } from '../tools/define-tool.ts';
+import { defineTool, type DocumentedTool, type ToolOutcome } from '../tools/define-tool.ts';
 import { blankIsNone } from '../tools/text-parameters.ts';
 import { askShepherd } from './ask-shepherd.ts';
 import { cutText, roomBeside } from './cut-text.ts';
@@ -31,7 +30,7 @@ export interface DoneToolOptions {
 }
 
 /** Creates the tool; it ends the run only when the Shepherd has accepted. */
-export function createDoneTool({ mailbox, work, limits }: DoneToolOptions): ToolDefinition {
+export function createDoneTool({ mailbox, work, limits }: DoneToolOptions): DocumentedTool {
   return defineTool({
     name: 'shepherd_done',
     label: 'Done',
@@ -43,6 +42,28 @@ export function createDoneTool({ mailbox, work, limits }: DoneToolOptions): Tool
       'Do not call shepherd_done while you wait for a reply: end your turn, the reply wakes you.',
     ],
     parameters,
+    documentation: {
+      result: {
+        accepted: 'False only while the Shepherd has not answered.',
+        messageId: 'Id of the envelope that carries it.',
+        delivery: '`queued` while the Shepherd has not answered.',
+        taskId: 'The task that was settled.',
+        status: 'How it was settled.',
+        repeat: 'True when it had been settled so before.',
+        result: 'Of a repeat: the settled result.',
+      },
+      errors: [
+        'no_delegated_task',
+        'completion_refused',
+        'unknown_task',
+        'task_agent_mismatch',
+        'task_settled',
+        'invalid_task',
+        'message_too_large',
+        'superseded',
+        'broker_unavailable',
+      ],
+    },
     // After the other calls of its message: what they do belongs to the task.
     sequential: true,
     // Said twice, it is still about the task that this turn was spent on.

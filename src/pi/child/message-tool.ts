@@ -1,10 +1,9 @@
 /** `shepherd_message` of a child: writes to the Shepherd or to another agent. */
-import type { ToolDefinition } from '@earendil-works/pi-coding-agent';
 import { TaskError } from '../../errors.ts';
 import { messageIdSchema, taskIdSchema } from '../../ids.ts';
 import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
 import type { EnvelopeDraft } from '../../mailbox/envelope.ts';
-import { defineTool } from '../tools/define-tool.ts';
+import { defineTool, type DocumentedTool } from '../tools/define-tool.ts';
 import { messageParameters } from '../tools/message-parameters.ts';
 import { replyNote } from '../tools/reply-deadline.ts';
 import { askShepherd } from './ask-shepherd.ts';
@@ -16,7 +15,7 @@ export interface MessageToolOptions {
 }
 
 /** Creates the tool; the names of targets are resolved by the parent. */
-export function createMessageTool(options: MessageToolOptions): ToolDefinition {
+export function createMessageTool(options: MessageToolOptions): DocumentedTool {
   const { mailbox, work } = options;
   return defineTool({
     name: 'shepherd_message',
@@ -29,6 +28,36 @@ export function createMessageTool(options: MessageToolOptions): ToolDefinition {
       'To answer a message that says "Reply expected: yes", call shepherd_message with its sender as target and its message id as replyTo. Plain text in your turn reaches nobody.',
     ],
     parameters: messageParameters,
+    documentation: {
+      result: {
+        accepted: 'Always true: a message that is refused is an error.',
+        messageId: 'Id of the message.',
+        delivery: 'How far it has come, `queued` at first.',
+        target: 'What the recipient is called.',
+        targetId: 'The recipient’s id.',
+        requestId: 'With `expectsReply`: id of the question, which is `messageId`.',
+        deadlineAtMs: 'With `expectsReply`: epoch ms until which an answer counts.',
+        isClipped: 'With `expectsReply`: the deadline is that of the task, which ends sooner.',
+      },
+      errors: [
+        'invalid_target',
+        'ambiguous_target',
+        'agent_closed',
+        'message_too_large',
+        'queue_full',
+        'rate_limited',
+        'hop_limit',
+        'wait_cycle',
+        'unknown_task',
+        'task_agent_mismatch',
+        'reply_task_mismatch',
+        'unknown_request',
+        'request_settled',
+        'not_the_recipient',
+        'superseded',
+        'broker_unavailable',
+      ],
+    },
     async run({ target, message, replyTo, ...parameters }, { signal }) {
       refuseInventedIds({ taskId: parameters.taskId, replyTo });
       const { threadId, expectsReply, delivery = 'followUp' } = parameters;

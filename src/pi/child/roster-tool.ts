@@ -1,10 +1,9 @@
 /** `shepherd_roster`: who else is there, and how far the child's own questions and messages came. */
-import type { ToolDefinition } from '@earendil-works/pi-coding-agent';
 import { z } from 'zod';
 import { MailboxError } from '../../errors.ts';
 import { SHEPHERD_ID } from '../../ids.ts';
 import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
-import { defineTool } from '../tools/define-tool.ts';
+import { defineTool, type DocumentedTool } from '../tools/define-tool.ts';
 import { askShepherd } from './ask-shepherd.ts';
 
 /** The Shepherd's answer; what a newer Shepherd adds is passed on, and not told. */
@@ -40,7 +39,7 @@ export interface RosterToolOptions {
 }
 
 /** Creates the tool; without an answer within 2 s it fails with `broker_unavailable`. */
-export function createRosterTool({ mailbox }: RosterToolOptions): ToolDefinition {
+export function createRosterTool({ mailbox }: RosterToolOptions): DocumentedTool {
   return defineTool({
     name: 'shepherd_roster',
     label: 'Roster',
@@ -51,6 +50,15 @@ export function createRosterTool({ mailbox }: RosterToolOptions): ToolDefinition
       'Before you write to an agent whose name you do not know, call shepherd_roster. shepherd_message takes a name from it (as "planner", "plan" or "planner: plan") as well as an id.',
     ],
     parameters: z.object({}),
+    documentation: {
+      result: {
+        you: '`id` and `name` of this agent.',
+        agents: '`id`, `name`, `purpose`, `state`, `taskState` of each other agent.',
+        questions: 'Open ones: `requestId`, `askedOf` or `askedBy`, `deadlineAtMs`.',
+        messages: 'Its own latest ones: `messageId`, `to`, `receipt`.',
+      },
+      errors: ['superseded', 'broker_unavailable'],
+    },
     async run(_parameters, { signal }) {
       const draft = { kind: 'roster', targetId: SHEPHERD_ID } as const;
       const { data } = await askShepherd(mailbox(), draft, signal);

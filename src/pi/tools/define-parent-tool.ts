@@ -1,9 +1,9 @@
 /** What the Shepherd's tools have in common: its runtime, older spellings, and their documentation. */
-import type { ToolDefinition } from '@earendil-works/pi-coding-agent';
 import type { z } from 'zod';
 import type { Shepherd } from '../../runtime/shepherd.ts';
 import {
   defineTool,
+  type DocumentedTool,
   type ToolCall,
   type ToolDocumentation,
   type ToolOutcome,
@@ -17,14 +17,15 @@ export interface ParentCall extends ToolCall {
 }
 
 export interface ParentToolSpec<Parameters extends z.ZodObject, D extends object>
-  extends Omit<ToolSpec<Parameters, D>, 'run' | 'prepare'>, ToolDocumentation<NoInfer<D>> {
+  extends
+    Omit<ToolSpec<Parameters, D>, 'run' | 'prepare' | 'documentation'>,
+    ToolDocumentation<NoInfer<D>> {
   /** Spellings of the predecessor that this tool still takes. */
   readonly legacy: LegacyKeys;
   readonly run: (parameters: z.output<Parameters>, call: ParentCall) => Promise<ToolOutcome<D>>;
 }
 
-/** A tool that says what it returns and refuses. */
-export type ParentTool = ToolDefinition & { readonly documentation: ToolDocumentation };
+export type ParentTool = DocumentedTool;
 
 /** Makes a tool of the Shepherd; it does nothing when its turn was aborted while the runtime opened. */
 export function defineParentTool<Parameters extends z.ZodObject, D extends object>(
@@ -32,8 +33,9 @@ export function defineParentTool<Parameters extends z.ZodObject, D extends objec
   spec: ParentToolSpec<Parameters, D>,
 ): ParentTool {
   const { legacy, result, errors, run, ...shared } = spec;
-  const tool = defineTool<Parameters, D>({
+  return defineTool<Parameters, D>({
     ...shared,
+    documentation: { result: { ...result }, errors },
     prepare: createNormaliser(spec.parameters, legacy),
     async run(parameters, call) {
       const runtime = await shepherd(call.ctx);
@@ -41,5 +43,4 @@ export function defineParentTool<Parameters extends z.ZodObject, D extends objec
       return run(parameters, { ...call, runtime });
     },
   });
-  return { ...tool, documentation: { result, errors } };
 }

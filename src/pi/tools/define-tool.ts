@@ -30,6 +30,11 @@ export interface ToolDocumentation<D extends Details = Details> {
   readonly errors: readonly ShepherdErrorCode[];
 }
 
+/** A tool that says what it returns and refuses. */
+export type DocumentedTool = ToolDefinition & {
+  readonly documentation: ToolDocumentation<Record<string, unknown>>;
+};
+
 export interface ToolSpec<Parameters extends z.ZodObject, D extends Details = Details> {
   readonly name: string;
   readonly label: string;
@@ -41,6 +46,7 @@ export interface ToolSpec<Parameters extends z.ZodObject, D extends Details = De
   readonly sequential?: boolean;
   /** Makes what a model wrote into what the schema takes. Default: it stays as it is. */
   readonly prepare?: (raw: unknown) => unknown;
+  readonly documentation: ToolDocumentation<Record<string, unknown>>;
   readonly run: (parameters: z.output<Parameters>, call: ToolCall) => Promise<ToolOutcome<D>>;
 }
 
@@ -53,11 +59,12 @@ export interface ToolSpec<Parameters extends z.ZodObject, D extends Details = De
  */
 export function defineTool<Parameters extends z.ZodObject, D extends Details>(
   spec: ToolSpec<Parameters, D>,
-): ToolDefinition {
+): DocumentedTool {
   // A root with `anyOf` makes constrained sampling emit `{}`; `$schema` is noise in every request.
   const { $schema, ...parameters } = z.toJSONSchema(spec.parameters, { io: 'input' });
   const { prepare } = spec;
   return {
+    documentation: spec.documentation,
     name: spec.name,
     label: spec.label,
     description: spec.description,

@@ -7,6 +7,7 @@ import { crossingQuestions } from './crossing-questions.ts';
 import { echoRing } from './echo-ring.ts';
 import { lateReply } from './late-reply.ts';
 import { slowPlanner } from './slow-planner.ts';
+import { stalledChild } from './stalled-child.ts';
 
 export const scenarios: readonly [Scenario, ...Scenario[]] = [
   canonical,
@@ -15,6 +16,7 @@ export const scenarios: readonly [Scenario, ...Scenario[]] = [
   slowPlanner,
   closedRecipient,
   lateReply,
+  stalledChild,
 ];
 
 /** @throws ConfigError `invalid_argument` with the names that there are. */
