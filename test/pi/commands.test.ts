@@ -169,6 +169,8 @@ describe('its completion', () => {
     expect(await complete('start pl')).toEqual(['start planner']);
     expect(await complete('prune ')).toBeNull();
     expect(await complete('nosuch ')).toBeNull();
+    expect(await complete('settings')).toBeNull();
+    expect(await complete('close scout: one')).toBeNull();
   });
 
   it('offers nothing, and opens nothing, without a herd', async () => {

@@ -5,7 +5,10 @@ import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
 /** Command, and the package that brings it. */
-const tools = [['python3', 'python3']] as const;
+const tools = [
+  ['python3', 'python3'],
+  ['tmux', 'tmux'],
+] as const;
 
 function isThere(command: string): boolean {
   return (process.env['PATH'] ?? '').split(delimiter).some((dir) => {

@@ -83,7 +83,10 @@ function findVerb(word: string): Verb {
   );
 }
 
-/** Verbs first, then what fits the verb; a value stands for everything behind `/shepherd`. */
+/**
+ * Verbs first, then what fits the verb; a value stands for everything behind `/shepherd`. What is written
+ * out is offered no more: Enter would take the offer in place of sending the line.
+ */
 async function completions(
   prefix: string,
   scope: () => Promise<Parameters<NonNullable<Verb['complete']>>[0]>,
@@ -91,7 +94,7 @@ async function completions(
   const [, word = '', blank = '', begun = ''] = /^\s*(\S*)(\s*)([\s\S]*)$/.exec(prefix) ?? [];
   if (blank === '') {
     const items = verbs
-      .filter(({ name }) => name.startsWith(word))
+      .filter(({ name }) => name.startsWith(word) && name !== word)
       .map(({ name, takes, summary }) => ({
         value: takes === '' ? name : `${name} `,
         label: name,
@@ -103,7 +106,7 @@ async function completions(
   if (verb?.complete === undefined) return null;
   const wanted = begun.toLowerCase();
   const items = [...new Set(await verb.complete(await scope()))]
-    .filter((item) => item.toLowerCase().startsWith(wanted))
+    .filter((item) => item.toLowerCase().startsWith(wanted) && item.length > begun.length)
     .map((item) => ({ value: `${word} ${item}`, label: item }));
   return items.length === 0 ? null : items;
 }

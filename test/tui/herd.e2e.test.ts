@@ -1,0 +1,100 @@
+/** What a Pi user sees, in a real terminal. */
+import { afterEach, describe, expect, it } from 'vitest';
+import { ask, complete, delegate, spawn, watchTasks } from '../../src/cli/demo/phrases.ts';
+import { heldStep } from '../support/pi-children.ts';
+import { hasTmux, startPiTui, type PiTui } from './pi-tui.ts';
+
+let tui: PiTui | undefined;
+afterEach(() => tui?.close(), 60_000);
+
+const parts = [
+  { agent: 'scout', label: 'survey', task: 'Survey the fence.' },
+  { agent: 'planner', label: 'plan' },
+];
+
+describe.skipIf(!hasTmux)('the herd on a screen', () => {
+  it('has rows, a footer, what waits for whom, and the result; it outlives a reload', async () => {
+    const answer = heldStep({ text: 'I think.' });
+    const shepherdWaits = heldStep({ text: 'I look.' });
+    tui = await startPiTui({
+      shepherd: [
+        spawn(parts),
+        delegate(parts),
+        watchTasks,
+        { text: 'I am free.' },
+        { text: 'The fence is seen to.' },
+        shepherdWaits.step,
+      ],
+      scout: [
+        ask('planner', 'Which gate first?'),
+        { text: 'I wait.' },
+        complete(
+          'North gate first.\nThe hinges are loose.\nThe lock is fine.\nThe paint is old.\nThe post stands.\nThe wire holds.\nThe sign is gone.',
+        ),
+      ],
+      planner: [answer.step],
+    });
+    const { terminal } = tui;
+    await terminal.shows('m');
+    await terminal.enter('go');
+
+    const waiting = await terminal.shows(/╭─ shepherd ─── 1 working · 1 waiting ─+╮/);
+    expect(waiting).toMatch(/… 00:\d\d {2}scout: survey ⏳0m ←planner: plan +waiting │/);
+    expect(waiting).toContain('🐑');
+    expect(/╭─ shepherd[\s\S]+╯/.exec(waiting)?.[0]).not.toMatch(/shepherd-(agent|task)-/);
+    for (const line of waiting.split('\n')) expect(line.length).toBeLessThanOrEqual(100);
+
+    await terminal.enter('/shepherd status scout: survey');
+    await terminal.shows(/waiting on planner: plan for/);
+
+    await terminal.enter('/reload');
+    await terminal.shows(/Reloaded|reloaded/);
+    await terminal.shows(/scout: survey ⏳0m ←planner: plan/);
+
+    await terminal.resize(60, 40);
+    const narrow = await terminal.shows(/╭─ shepherd/);
+    expect(narrow).toContain('scout: survey');
+    await terminal.resize(100, 40);
+
+    await terminal.enter('/shepherd cancel');
+    await terminal.shows('Usage: /shepherd cancel <task id | question id> [reason]');
+    await terminal.enter('/shepherd colse x');
+    await terminal.shows('the nearest is close');
+
+    await terminal.enter('/shepherd close planner: plan');
+    const collapsed = await terminal.shows(/Task settled/);
+    expect(collapsed).toContain('scout: survey completed');
+    await terminal.shows('The fence is seen to.');
+    expect(collapsed).not.toContain('The sign is gone.');
+    await terminal.press('C-o');
+    await terminal.shows('The sign is gone.');
+    answer.letGo();
+
+    await terminal.enter('and now?');
+    await terminal.shows(/Working/);
+    await terminal.press('Escape');
+    await terminal.shows(/aborted|Aborted/);
+    expect(await terminal.screen()).toContain('scout: survey');
+    shepherdWaits.letGo();
+
+    await terminal.enter('/shepherd close scout: survey');
+    await terminal.hides(/╭─ shepherd/);
+  }, 180_000);
+
+  it('has dialogs: the settings', async () => {
+    tui = await startPiTui({ shepherd: [] });
+    const { terminal } = tui;
+    await terminal.shows('m');
+    await terminal.type('/shepherd se');
+    await terminal.shows(/settings/);
+    await terminal.press('C-u');
+    await terminal.enter('/shepherd settings');
+    await terminal.shows('Settings of Sheepfold');
+    await terminal.press('Enter');
+    await terminal.shows('keepOpen = true (default)');
+    await terminal.press('Escape');
+    await terminal.shows('Settings of Sheepfold');
+    await terminal.press('Escape');
+    await terminal.hides('Settings of Sheepfold');
+  }, 120_000);
+});
