@@ -91,7 +91,7 @@ describe.skipIf(!hasTmux)('the herd on a screen', () => {
     await terminal.enter('/shepherd settings');
     await terminal.shows('Settings of Sheepfold');
     await terminal.press('Enter');
-    await terminal.shows('keepOpen = true (default)');
+    expect(await terminal.shows('keepOpen = true (default)')).toContain('agentScope = "user"');
     await terminal.press('Escape');
     await terminal.shows('Settings of Sheepfold');
     await terminal.press('Escape');

@@ -36,6 +36,9 @@ export interface Terminal {
 /** Only a hang reaches it. */
 const limits = { timeout: 30_000, interval: 100 };
 
+const isSeen = (text: string | RegExp, on: string): boolean =>
+  typeof text === 'string' ? on.includes(text) : text.test(on);
+
 export async function openTerminal(options: TerminalOptions): Promise<Terminal> {
   const { argv, cwd, env, width = 100, height = 40 } = options;
   const dir = await mkdtemp(join(tmpdir(), 'sheepfold-tui-'));
@@ -52,8 +55,6 @@ export async function openTerminal(options: TerminalOptions): Promise<Terminal> 
   await tmux('set-option', '-g', 'remain-on-exit', 'on');
 
   const screen = (): Promise<string> => tmux('capture-pane', '-p', '-t', 'pi');
-  const isSeen = (text: string | RegExp, on: string): boolean =>
-    typeof text === 'string' ? on.includes(text) : text.test(on);
   const until = (text: string | RegExp, wanted: boolean): Promise<string> =>
     vi.waitFor(async () => {
       const now = await screen();
