@@ -38,6 +38,7 @@ import {
   type ActorRefFrom,
   type DoneActorEvent,
 } from 'xstate';
+import { promptMachine, type PromptInput, type PromptSettledEvent } from './prompt.ts';
 import { requestMachine, type RequestInput, type RequestSettledEvent } from './request.ts';
 import { taskMachine, type TaskInput, type TaskSettledEvent, type TaskWaitEvent } from './task.ts';
 
@@ -66,6 +67,8 @@ export interface AgentInput extends StallRules {
 
 export interface AgentContext extends AgentInput {
   readonly taskId: string | null;
+  /** The prompt that holds the slot in place of a task. */
+  readonly promptId: string | null;
   /** Tasks held until the slot is free, oldest first. */
   readonly queue: readonly string[];
   /** Reminders left since the task began or was last answered. */
@@ -156,6 +159,9 @@ export type AgentEvent =
       readonly queue: boolean;
       readonly atMs: number;
     }
+  /** One turn on purpose, by the deprecated tool; only a free agent at rest takes it. */
+  | { readonly type: 'prompt.open'; readonly prompt: PromptInput }
+  | PromptSettledEvent
   /** The slot is free: the oldest held task begins now. */
   | { readonly type: 'queue.advance'; readonly atMs: number }
   | TaskSettledEvent
@@ -265,7 +271,7 @@ export const agentMachine = setup({
     events: {} as AgentEvent,
     input: {} as AgentInput,
   },
-  actors: { task: taskMachine, request: requestMachine },
+  actors: { task: taskMachine, request: requestMachine, prompt: promptMachine },
   guards: {
     isFree: stateIn('#agent.slot.free'),
     hasTask: stateIn('#agent.slot.occupied'),
@@ -422,6 +428,10 @@ export const agentMachine = setup({
           }
         : {},
     ),
+    takePrompt: assign(({ event }) =>
+      event.type === 'prompt.open' ? { promptId: event.prompt.promptId } : {},
+    ),
+    dropPrompt: assign({ promptId: null }),
     reapChild: stopChild(({ event }) => ('actorId' in event ? event.actorId : '')),
     tellSession: sendParent(
       ({ context }, params: { readonly state: AgentEndState }): AgentEndedEvent => ({
@@ -497,11 +507,25 @@ export const agentMachine = setup({
         ) => {
           const atMs = 'atMs' in event ? event.atMs : context.spawnDeadlineAtMs;
           const held = params.type === 'actor.crashed' ? [] : context.queue;
-          for (const id of [context.taskId, ...held]) {
+          for (const id of [context.taskId, context.promptId, ...held]) {
             if (id !== null) enqueue.sendTo(id, { type: params.type, atMs });
           }
         },
       ),
+      openPrompt: spawnChild('prompt', {
+        id: ({ event }) => (event.type === 'prompt.open' ? event.prompt.promptId : ''),
+        input: ({ event }) => {
+          if (event.type !== 'prompt.open') throw new Error('prompt.open expected');
+          return event.prompt;
+        },
+      }),
+      passTurnOn: enqueueActions(({ enqueue, context, event }) => {
+        if (context.promptId === null) return;
+        if (event.type === 'turn.started') enqueue.sendTo(context.promptId, event);
+        if (event.type !== 'turn.settled') return;
+        const { type, atMs, outcome } = event;
+        enqueue.sendTo(context.promptId, { type, atMs, outcome });
+      }),
       dispatchTask: enqueueActions(({ enqueue, context, event }) => {
         if (context.taskId === null || !('atMs' in event)) return;
         enqueue.sendTo(context.taskId, { type: 'task.dispatched', atMs: event.atMs });
@@ -536,6 +560,7 @@ export const agentMachine = setup({
     context: ({ input }) => ({
       ...input,
       taskId: null,
+      promptId: null,
       queue: [],
       nudgesLeft: 0,
       releasingId: null,
@@ -730,6 +755,11 @@ export const agentMachine = setup({
                 },
                 { actions: 'offerSlot' },
               ],
+              'prompt.open': {
+                guard: and(['isAtRest', not('hasQueued')]),
+                target: 'prompted',
+                actions: ['openPrompt', 'takePrompt'],
+              },
               'queue.advance': {
                 guard: and(['isAlive', 'hasQueued']),
                 target: 'occupied',
@@ -807,6 +837,21 @@ export const agentMachine = setup({
               },
               reported: {
                 description: 'Reminders did not help; the Shepherd has been told.',
+              },
+            },
+          },
+          prompted: {
+            description: 'Has a prompt, which ends with the turn that it starts.',
+            on: {
+              'turn.started': { actions: 'passTurnOn' },
+              'turn.settled': { actions: 'passTurnOn' },
+              'actor.crashed': {
+                actions: { type: 'tellTask', params: { type: 'actor.crashed' } },
+              },
+              'task.assign': { guard: and(['isAlive', 'mayQueue']), actions: [...hold] },
+              'prompt.settled': {
+                target: 'free',
+                actions: ['dropPrompt', 'countRest', 'offerSlot'],
               },
             },
           },

@@ -12,6 +12,15 @@ export {
   type TurnSettledEvent,
 } from './agent.ts';
 export {
+  promptMachine,
+  type PromptActor,
+  type PromptContext,
+  type PromptEvent,
+  type PromptInput,
+  type PromptSettledEvent,
+  type PromptStatus,
+} from './prompt.ts';
+export {
   requestMachine,
   type RequestActor,
   type RequestContext,

@@ -26,6 +26,7 @@ export type MailboxErrorCode =
 
 /** What went wrong with a task, a request or a watch. */
 export type TaskErrorCode =
+  | 'active_prompt'
   | 'active_task'
   | 'completion_refused'
   | 'internal_error'
@@ -37,6 +38,7 @@ export type TaskErrorCode =
   | 'request_settled'
   | 'task_agent_mismatch'
   | 'task_settled'
+  | 'unknown_prompt'
   | 'unknown_request'
   | 'unknown_task'
   | 'wait_cycle';

@@ -10,6 +10,7 @@ const random = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 12);
 
 export const agentIdSchema = z.string().regex(/^shepherd-agent-[0-9a-z]{12}$/);
 export const taskIdSchema = z.string().regex(/^shepherd-task-[0-9a-z]{12}$/);
+export const promptIdSchema = z.string().regex(/^shepherd-prompt-[0-9a-z]{12}$/);
 /** Time-ordered within one sender: 9 digits of base36 epoch ms, 3 of a counter, 12 random. */
 export const messageIdSchema = z.string().regex(/^shepherd-message-[0-9a-z]{24}$/);
 
@@ -20,6 +21,7 @@ export const SHEPHERD_ID = 'shepherd';
 export interface IdMaker {
   agentId(): string;
   taskId(): string;
+  promptId(): string;
   watchId(): string;
   /** @param nowMs epoch ms; a clock that steps back does not break the order. */
   messageId(nowMs: number): string;
@@ -58,6 +60,7 @@ export function createIdMaker(options: IdMakerOptions = {}): IdMaker {
   return {
     agentId: () => `shepherd-agent-${draw(12)}`,
     taskId: () => `shepherd-task-${draw(12)}`,
+    promptId: () => `shepherd-prompt-${draw(12)}`,
     watchId: () => `shepherd-watch-${draw(12)}`,
     messageId: (nowMs) => `shepherd-message-${ordered(nowMs)}`,
     noticeId: (nowMs) => `shepherd-notice-${ordered(nowMs)}`,

@@ -51,6 +51,8 @@ export {
   type MessageResult,
   type MessageStatus,
   type Notice,
+  type PromptResult,
+  type PromptWatchResult,
   type PruneResult,
   type Receipt,
   type RequestView,

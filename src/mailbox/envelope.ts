@@ -175,6 +175,9 @@ export type EnvelopeOf<K extends EnvelopeKind> = Extract<Envelope, { kind: K }>;
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 
+/** The code of a notice that is a prompt: the turn that it starts is what was wanted. */
+export const promptCode = 'prompt';
+
 /** Codes of notices that a child reads with its next turn, without being woken. */
 export const passiveNoticeCodes: ReadonlySet<string> = new Set(['request_withdrawn']);
 

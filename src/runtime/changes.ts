@@ -49,6 +49,7 @@ export function createChangeFeed(ports: {
       case 'effect':
       case 'rate':
       case 'key':
+      case 'prompt':
       case 'note':
         return [];
     }

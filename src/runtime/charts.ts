@@ -7,6 +7,7 @@
 import { stopChild, type AnyActorRef, type AnyStateMachine } from 'xstate';
 import {
   agentMachine,
+  promptMachine,
   requestMachine,
   sessionMachine,
   taskMachine,
@@ -16,6 +17,7 @@ import {
   type AgentEvent,
   type AgentInput,
   type OpenRequest,
+  type PromptContext,
   type RequestContext,
   type RequestInput,
   type TaskEvent,
@@ -87,6 +89,7 @@ export type Fact =
       readonly taskId: string;
       readonly requests: readonly OpenRequest[];
     }
+  | { readonly type: 'prompt.settled'; readonly prompt: PromptContext }
   | { readonly type: 'request.start'; readonly request: RequestInput }
   | { readonly type: 'request.settled'; readonly request: RequestContext }
   | { readonly type: 'request.reap'; readonly requestId: string }
@@ -185,9 +188,17 @@ export function createCharts({ record, now, find }: ChartPorts) {
     }),
     now,
   );
+  const prompt = withTime(
+    promptMachine.provide({
+      actions: {
+        recordPrompt: ({ context }) => record({ type: 'prompt.settled', prompt: context }),
+      },
+    }),
+    now,
+  );
   const agent = withTime(
     agentMachine.provide({
-      actors: { task, request },
+      actors: { task, request, prompt },
       actions: {
         recordAgentState: ({ context }, { state }) =>
           record({ type: 'agent.state', agentId: context.agentId, state: state as AgentState }),

@@ -160,6 +160,13 @@ function refuseBusy(frame: Frame, agent: AgentRecord, actor: LiveAgent, queue: b
   }
   const isFree = state.matches({ slot: 'free' });
   if (queue || (isFree && agent.queue.length === 0)) return;
+  if (state.matches({ slot: 'prompted' })) {
+    throw new TaskError(
+      'active_prompt',
+      `${name} is in a turn that was prompted; wait until it is over, or give \`queue: true\`.`,
+      { retryable: true, data: { agentId: agent.id } },
+    );
+  }
   const why =
     isFree || state.matches({ slot: 'draining' })
       ? 'is letting go of its last task; try again in a few seconds'

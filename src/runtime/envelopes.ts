@@ -23,6 +23,7 @@ import type { Frame } from './herd.ts';
 import { refuseTooManyCharacters } from './limits.ts';
 import type { AgentRecord, SeenRecord, TaskRecord, VerdictBody } from './records.ts';
 import { sendPassiveNotice, sendUnwatchedOutcome } from './notices.ts';
+import { notePromptText } from './prompts.ts';
 import { advanceReceipt, failMessage } from './receipts.ts';
 import { rosterFor } from './roster.ts';
 import { excerpt, nameOf } from './router.ts';
@@ -388,6 +389,7 @@ function observe(frame: Frame, agent: AgentRecord, envelope: EnvelopeOf<'runtime
     const text = firstCharacters(envelope.content, herd.policy.maxContentCharacters);
     draft.change('task', taskId, { text });
   }
+  if (isWord) notePromptText(frame, agent.id, envelope);
   // The agent first: its turn is over, so that no later one is stopped for the task's sake.
   const event = toAgentEvent(envelope, hasAsked(frame, agent.id));
   if (event !== undefined) frame.send(actor, event);

@@ -16,9 +16,11 @@ import type { Frame } from './herd.ts';
 import {
   sendCompletion,
   sendPassiveNotice,
+  sendPromptCompletion,
   sendStaleWait,
   sendUnwatchedOutcome,
 } from './notices.ts';
+import { settlePrompt } from './prompts.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
 import { excerpt, nameOf } from './router.ts';
 import { recordCleared, recordRecovered, recordStalled, surfaceStall } from './stalls.ts';
@@ -140,6 +142,9 @@ export function applyFact(frame: Frame, fact: Fact): void {
     case 'task.completion_refused':
       frame.refusals.push(completionRefused(frame, fact.taskId, fact.requests));
       return;
+    case 'prompt.settled':
+      settlePrompt(frame, fact.prompt);
+      return;
     case 'request.start':
       herd.startRequest(fact.request);
       return;
@@ -162,7 +167,9 @@ export function applyFact(frame: Frame, fact: Fact): void {
       return;
     case 'watcher.outcomes': {
       const tasks = fact.taskIds.flatMap((id) => draft.get('task', id) ?? []);
-      sendCompletion(frame, fact.watcherId, tasks);
+      if (tasks.length > 0) sendCompletion(frame, fact.watcherId, tasks);
+      const prompts = fact.taskIds.flatMap((id) => draft.get('prompt', id)?.result ?? []);
+      if (prompts.length > 0) sendPromptCompletion(frame, fact.watcherId, prompts);
       return;
     }
     case 'watcher.reap':

@@ -14,6 +14,7 @@ import type {
   AgentInput,
   RequestInput,
   SessionActor,
+  PromptActor,
   TaskActor,
   WatcherInput,
 } from '../../machines/index.ts';
@@ -62,6 +63,8 @@ export interface Herd {
   agents(): readonly LiveAgent[];
   /** The actor of an open task of a live agent. */
   task(agentId: string, taskId: string): TaskActor | undefined;
+  /** The actor of an open prompt of a live agent. */
+  prompt(agentId: string, promptId: string): PromptActor | undefined;
   /** The actor of an open request, wherever it hangs. */
   request(id: string): LiveRequest | undefined;
   /** Ids of every open request of the session. */
@@ -346,6 +349,10 @@ export function createHerd(options: HerdOptions): Herd {
     task(agentId, taskId) {
       const agent = herd.agent(agentId);
       return agent && (childrenOf(agent)[taskId] as TaskActor | undefined);
+    },
+    prompt(agentId, promptId) {
+      const agent = herd.agent(agentId);
+      return agent && (childrenOf(agent)[promptId] as PromptActor | undefined);
     },
     request(id) {
       const own = actors.get(id);

@@ -7,7 +7,7 @@ import { SHEPHERD_ID } from '../ids.ts';
 import type { Frame } from './herd.ts';
 import type { AgentRecord, RequestRecord, TaskRecord } from './records.ts';
 import { excerpt, nameOf } from './router.ts';
-import type { Notice, TaskResult } from './shepherd.ts';
+import type { Notice, PromptResult, TaskResult } from './shepherd.ts';
 
 /** Records a notice and causes its delivery. */
 function sendNotice(frame: Frame, notice: Omit<Notice, 'id' | 'atMs'>): void {
@@ -71,6 +71,28 @@ export function sendCompletion(
         agent: nameOf(frame.draft, result.agentId),
       })),
     },
+  });
+}
+
+/** That the turns of these prompts are over; it says of no task that it is done. */
+export function sendPromptCompletion(
+  frame: Frame,
+  watcherId: string,
+  results: readonly PromptResult[],
+): void {
+  const named = results.map((result) => ({
+    ...result,
+    agent: nameOf(frame.draft, result.agentId),
+  }));
+  sendNotice(frame, {
+    kind: 'shepherd.prompt.completion',
+    text: [
+      `Prompted turn over: ${named.map(({ agent, status }) => `${agent} ${status}`).join(', ')}`,
+      ...named.map(({ promptId, error, text }) => `${promptId}: ${error ?? text ?? '(no text)'}`),
+    ].join('\n\n'),
+    wake: true,
+    deliverAs: 'steer',
+    details: { watcherId, results: named },
   });
 }
 

@@ -39,6 +39,8 @@ export const messageOptions = z.strictObject({
   delivery: z.enum(['followUp', 'steer']).optional(),
 });
 
+export const promptOptions = z.strictObject({ target: text, message: text });
+
 /** `watch(ids)`; that each comes once is for the watch to say. */
 export const watchOptions = z.object({
   ids: z.union([text, z.array(text)], 'takes a task id or an array of them'),

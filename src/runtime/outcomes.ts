@@ -11,6 +11,7 @@ import { settleCall, tellChild } from './child-notices.ts';
 import { confirmNote } from './fieldnotes.ts';
 import type { Frame } from './herd.ts';
 import { sendPassiveNotice } from './notices.ts';
+import { failPrompt } from './prompts.ts';
 import type { Effect } from './records.ts';
 import { advanceReceipt, failMessage, messageOf } from './receipts.ts';
 import { nameOf } from './router.ts';
@@ -151,6 +152,7 @@ function confirmPublish(
     if (task !== undefined) frame.send(task, { type: 'task.started', atMs });
     return;
   }
+  failPrompt(frame, effect, describeError(outcome.error));
   settleCall(frame, agentId, messageId);
   if (frame.draft.get('message', messageId) === undefined && frame.herd.agent(agentId)) {
     sendPassiveNotice(

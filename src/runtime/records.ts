@@ -15,6 +15,7 @@ import type {
   AgentState,
   LateEvent,
   Notice,
+  PromptResult,
   Receipt,
   RequestView,
   TaskResult,
@@ -94,6 +95,18 @@ export interface TaskRecord {
   readonly evidenceAtStart: Evidence;
   readonly lateEvents: readonly LateEvent[];
   readonly result?: TaskResult;
+}
+
+/** One turn of a child, started by the deprecated tool; its text lies with it until it is sent. */
+export interface PromptRecord {
+  readonly id: string;
+  readonly agentId: string;
+  readonly messageId: string;
+  readonly createdAtMs: number;
+  /** What the child said last in its turn. */
+  readonly text?: string;
+  readonly error?: string;
+  readonly result?: PromptResult;
 }
 
 /** The note that a task is to have; `id` is the task's. */
@@ -227,6 +240,7 @@ export type EffectBody =
 export interface Tables {
   agent: AgentRecord;
   task: TaskRecord;
+  prompt: PromptRecord;
   note: NoteRecord;
   request: RequestRecord;
   message: MessageRecord;

@@ -40,11 +40,16 @@ export function forgetFinished(frame: Frame, retention: Retention): number {
   const requests = finished(frame, 'request', retention, (request) =>
     request.taskId === null ? request.settledAtMs : undefined,
   );
+  const untold = unreportedText(frame);
+  const prompts = finished(frame, 'prompt', retention, ({ result }) => result?.settledAtMs).filter(
+    ({ id }) => !untold.includes(id),
+  );
   const seen = draft.all('seen').slice(0, -Math.max(leastSeen, retention.keep * seenFactor));
   for (const [table, records] of [
     ['notice', notices],
     ['message', messages],
     ['request', requests],
+    ['prompt', prompts],
     ['seen', seen],
   ] as const) {
     for (const { id } of records) draft.remove(table, id);
@@ -53,7 +58,7 @@ export function forgetFinished(frame: Frame, retention: Retention): number {
   forgetRates(frame);
   const agents = forgetAgents(frame, retention);
   draft.forgetJournal(Math.max(1, retention.keep) * rowFactor);
-  const lists = [tasks, notices, messages, requests, seen, agents];
+  const lists = [tasks, notices, messages, requests, prompts, seen, agents];
   return lists.reduce((sum, list) => sum + list.length, 0);
 }
 

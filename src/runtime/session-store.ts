@@ -13,7 +13,7 @@ import type { SessionOwner } from './session-lock.ts';
 import type { JournalRow, Store } from './store.ts';
 
 /** Version of the file's layout and of the charts' snapshots; another one is refused. */
-const version = 4;
+const version = 5;
 
 const schema = `
   CREATE TABLE IF NOT EXISTS record (

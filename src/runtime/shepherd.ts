@@ -150,6 +150,24 @@ export interface WatchResult {
   readonly completed: readonly TaskResult[];
 }
 
+/** How a prompt ended. It says that a turn is over, and nothing about work being done. */
+export interface PromptResult {
+  readonly promptId: string;
+  readonly agentId: string;
+  readonly status: 'completed' | 'failed' | 'cancelled';
+  /** What the child said last in that turn. */
+  readonly text?: string;
+  readonly error?: string;
+  readonly settledAtMs: number;
+}
+
+export interface PromptWatchResult {
+  readonly watcherId: string;
+  readonly promptIds: readonly string[];
+  readonly pending: readonly string[];
+  readonly completed: readonly PromptResult[];
+}
+
 export interface TaskResult {
   readonly taskId: string;
   readonly agentId: string;
@@ -231,6 +249,7 @@ export interface Notice {
   readonly id: string;
   readonly kind:
     | 'shepherd.task.completion'
+    | 'shepherd.prompt.completion'
     | 'shepherd.message.incoming'
     | 'shepherd.message.reply'
     | 'shepherd.stale.wait'
@@ -319,6 +338,19 @@ export interface Shepherd {
    * and the last task of an agent that lives; notes stay on the disk.
    */
   prune(): PruneResult;
+  /**
+   * Starts one turn of an agent that is at rest; its end is the prompt's, and completes nothing. For work
+   * that somebody has to finish use `delegate`.
+   *
+   * @deprecated
+   * @throws TaskError `active_task`, `active_prompt`; as `message` for the target and the text.
+   */
+  prompt(options: { readonly target: string; readonly message: string }): {
+    readonly promptId: string;
+    readonly agentId: string;
+  };
+  /** As `watch`, for prompts. @throws TaskError `unknown_prompt`; ConfigError `invalid_argument`. */
+  watchPrompts(promptIds: string | readonly string[]): PromptWatchResult;
   /** Changes what counts from now on. @throws ConfigError `session_closed`. */
   configure(changes: LiveOptions): void;
   /** Resolves when the task has settled; at once if it has. @throws TaskError `unknown_task`. */

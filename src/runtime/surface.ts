@@ -30,12 +30,14 @@ import {
   messageOptions,
   messagesOptions,
   parseOptions,
+  promptOptions,
   readOptions,
   spawnOptions,
   targetOptions,
   taskOptions,
   watchOptions,
 } from './options.ts';
+import { promptAgent, watchPrompts } from './prompts.ts';
 import { pruneFinished } from './prune.ts';
 import { noteSeen } from './receipts.ts';
 import type { AgentRecord, MessageRecord, TaskRecord } from './records.ts';
@@ -281,6 +283,16 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
       const { ids } = parseOptions('watch', watchOptions, { ids: wanted });
       return engine.command('watch', (frame) =>
         watchTasks(frame, typeof ids === 'string' ? [ids] : ids),
+      ).answer;
+    },
+    prompt(options) {
+      const { target, message } = parseOptions('prompt', promptOptions, options);
+      return engine.command('prompt', (frame) => promptAgent(frame, { target, message })).answer;
+    },
+    watchPrompts(wanted) {
+      const { ids } = parseOptions('watchPrompts', watchOptions, { ids: wanted });
+      return engine.command('watch prompts', (frame) =>
+        watchPrompts(frame, typeof ids === 'string' ? [ids] : ids),
       ).answer;
     },
     cancel(wanted, why) {

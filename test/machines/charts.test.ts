@@ -117,6 +117,7 @@ describe.each(charts)('%s', (_name, machine) => {
 it('has a chart for each kind of actor', () => {
   expect(charts.map(([name]) => name).toSorted()).toEqual([
     'agentMachine',
+    'promptMachine',
     'requestMachine',
     'sessionMachine',
     'taskMachine',

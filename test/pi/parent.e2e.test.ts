@@ -81,7 +81,7 @@ function notice(change: Partial<Notice> = {}): Notice {
 }
 
 describe('the parent’s tools', () => {
-  it('are nine, each with a flat object schema and its required parameters', async () => {
+  it('are ten, each with a flat object schema and its required parameters', async () => {
     const { pi } = await setUp();
 
     const tools = pi.tools();
@@ -91,6 +91,7 @@ describe('the parent’s tools', () => {
     );
     expect(required).toEqual({
       shepherd: ['action'],
+      shepherd_prompt: ['id', 'message'],
       shepherd_read: ['name'],
       shepherd_spawn: ['agent', 'label'],
       shepherd_delegate: ['target', 'task'],

@@ -262,7 +262,7 @@ describe('the file of a session', () => {
     expect(() => open(path)).toThrow(
       expect.objectContaining({
         code: 'invalid_setting',
-        message: expect.stringMatching(/version 99.*version 4/) as string,
+        message: expect.stringMatching(/version 99.*version 5/) as string,
       }),
     );
   });

@@ -1,6 +1,6 @@
 /** What a child's model reads of an envelope: who wrote, about what, and what is expected now. */
 import { SHEPHERD_ID } from '../../ids.ts';
-import type { EnvelopeOf } from '../../mailbox/envelope.ts';
+import { promptCode, type EnvelopeOf } from '../../mailbox/envelope.ts';
 
 /** The kinds of envelopes that a child's model gets to read. */
 export type ReadableEnvelope = EnvelopeOf<
@@ -46,7 +46,11 @@ export function envelopeText(envelope: ReadableEnvelope): string {
         `${envelope.error ?? 'The Shepherd closed this task.'}\nStop working on it; there is nothing to hand in.`,
       );
     case 'notice':
-      return compose('[Notice]', origin(envelope), envelope.content);
+      return compose(
+        envelope.code === promptCode ? '[Prompt]' : '[Notice]',
+        origin(envelope),
+        envelope.content,
+      );
   }
 }
 

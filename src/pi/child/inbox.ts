@@ -11,7 +11,12 @@
 import { ShepherdError, describeError } from '../../errors.ts';
 import { SHEPHERD_ID } from '../../ids.ts';
 import type { ChildMailbox } from '../../mailbox/child-mailbox.ts';
-import { passiveNoticeCodes, type Envelope, type EnvelopeOf } from '../../mailbox/envelope.ts';
+import {
+  passiveNoticeCodes,
+  promptCode,
+  type Envelope,
+  type EnvelopeOf,
+} from '../../mailbox/envelope.ts';
 import type { Delivery, DeliveryItem } from '../delivery.ts';
 import { envelopeText, type ReadableEnvelope } from './envelope-text.ts';
 import { taskContent } from './task-content.ts';
@@ -146,8 +151,10 @@ export function createChildInbox(options: ChildInboxOptions): (envelope: Envelop
   }
 
   async function takeNotice(envelope: EnvelopeOf<'notice'>): Promise<void> {
-    if (passiveNoticeCodes.has(envelope.code ?? '')) await show(envelope, { wake: false });
-    else await wake(envelope);
+    const { code = '', messageId } = envelope;
+    if (passiveNoticeCodes.has(code)) await show(envelope, { wake: false });
+    else if (code !== promptCode) await wake(envelope);
+    else await show(envelope, { wake: true, onSend: () => work.prompt(messageId) });
   }
 
   async function take(envelope: Envelope): Promise<void> {

@@ -108,12 +108,13 @@ export function registerReports(pi: ExtensionAPI, options: ReportOptions): void 
     heartbeat();
   });
   pi.on('agent_settled', ({ aborted }) => {
+    const { isPrompted } = work;
     work.settled();
     const error = failure && firstCharacters(failure, maxErrorCharacters);
     const { taskId, lastText, evidence } = work;
     // Sent along, so that also a task that fails later has the child's last words.
     const content =
-      taskId === undefined || lastText === undefined
+      lastText === undefined || (taskId === undefined && !isPrompted)
         ? {}
         : { content: cutText(lastText, roomBeside(limits, error)) };
     const report = { evidence, ...content } as const;

@@ -29,6 +29,10 @@ export interface Work {
   refused(messageId: string): void;
   /** Something about the child's own task, or from its Shepherd, is about to reach the model. */
   resume(causeId: string): void;
+  /** A prompt is about to reach the model: what this run says last is the answer to it. */
+  prompt(causeId: string): void;
+  /** Whether this run was prompted. */
+  readonly isPrompted: boolean;
   /** A question of somebody else is about to reach the model. */
   answer(deliverAs: Delivery, causeId: string): void;
   /** Whether a turn runs that is spent on this task, and not on somebody's question. */
@@ -50,6 +54,7 @@ export function createWork(now: () => number): Work {
   let taskId: string | undefined;
   let handIn: { readonly messageId: string; readonly taskId: string } | undefined;
   let running = false;
+  let isPrompted = false;
   let turnFor: 'task' | 'question' | undefined;
   let causeId: string | undefined;
   let lastText: string | undefined;
@@ -104,6 +109,15 @@ export function createWork(now: () => number): Work {
       causeId = by;
       turnFor = 'task';
     },
+    prompt(by) {
+      causeId = by;
+      turnFor = 'task';
+      isPrompted = true;
+      lastText = undefined;
+    },
+    get isPrompted() {
+      return isPrompted;
+    },
     answer(deliverAs, by) {
       causeId = by;
       // Steered into a turn of the task it is read in passing, and the task goes on.
@@ -131,6 +145,7 @@ export function createWork(now: () => number): Work {
     },
     settled() {
       running = false;
+      isPrompted = false;
       turnFor = undefined;
       causeId = undefined;
     },

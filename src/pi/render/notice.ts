@@ -5,6 +5,7 @@ import { wrap } from './text.ts';
 
 const titles: Readonly<Record<Notice['kind'], string>> = {
   'shepherd.task.completion': 'Task settled',
+  'shepherd.prompt.completion': 'Prompted turn over',
   'shepherd.message.incoming': 'Message',
   'shepherd.message.reply': 'Reply',
   'shepherd.stale.wait': 'Still waiting',

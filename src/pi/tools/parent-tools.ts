@@ -5,6 +5,7 @@ import type { ParentTool } from './define-parent-tool.ts';
 import { createDelegateTool } from './delegate.ts';
 import type { GetShepherd } from './get-shepherd.ts';
 import { createMessageTool } from './message.ts';
+import { createPromptTool } from './prompt.ts';
 import { createReadTool } from './read.ts';
 import { createShepherdTool } from './shepherd.ts';
 import { createSpawnTool } from './spawn.ts';
@@ -22,5 +23,6 @@ export function createParentTools(shepherd: GetShepherd): readonly ParentTool[] 
     createReadTool,
     createCancelTool,
     createCloseTool,
+    createPromptTool,
   ].map((create) => create(shepherd));
 }

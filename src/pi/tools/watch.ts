@@ -1,14 +1,25 @@
 /** `shepherd_watch`: has the Shepherd woken when tasks settle; returns at once. */
 import { z } from 'zod';
-import type { TaskResult } from '../../runtime/shepherd.ts';
+import { ConfigError } from '../../errors.ts';
+import { promptIdSchema } from '../../ids.ts';
+import type { PromptResult, Shepherd, TaskResult } from '../../runtime/shepherd.ts';
 import { defineParentTool, type ParentTool } from './define-parent-tool.ts';
+import type { ToolOutcome } from './define-tool.ts';
 import type { GetShepherd } from './get-shepherd.ts';
 
 const parameters = z.object({
   id: z
     .union([z.string(), z.array(z.string())])
-    .describe('A task id, or several as an array; each once.'),
+    .describe('A task id, or several as an array; each once. Prompt ids likewise, never both.'),
 });
+
+interface WatchDetails {
+  readonly watcherId: string;
+  readonly taskIds?: readonly string[];
+  readonly promptIds?: readonly string[];
+  readonly pending: readonly string[];
+  readonly completed: readonly (TaskResult | PromptResult)[];
+}
 
 /** Creates the tool. */
 export function createWatchTool(shepherd: GetShepherd): ParentTool {
@@ -26,11 +37,15 @@ export function createWatchTool(shepherd: GetShepherd): ParentTool {
     result: {
       watcherId: 'Id of the watch; it comes back in the completion’s details.',
       taskIds: 'Every task that was asked for, in that order.',
+      promptIds: 'The same for prompts, in place of `taskIds`.',
       pending: 'Those that have not settled: each wakes you once.',
       completed: 'Results of those that had settled before; they are not told again.',
     },
-    errors: ['unknown_task'],
-    async run({ id }, { runtime }) {
+    errors: ['unknown_task', 'unknown_prompt'],
+    async run({ id }, { runtime }): Promise<ToolOutcome<WatchDetails>> {
+      const ids = typeof id === 'string' ? [id] : id;
+      const prompts = ids.filter((one) => promptIdSchema.safeParse(one).success);
+      if (prompts.length > 0) return watchPrompts(runtime, ids, prompts);
       const { watcherId, taskIds, pending, completed } = runtime.watch(id);
       const lines = [
         ...completed.map(describeResult),
@@ -44,6 +59,30 @@ export function createWatchTool(shepherd: GetShepherd): ParentTool {
       };
     },
   });
+}
+
+function watchPrompts(
+  runtime: Shepherd,
+  ids: readonly string[],
+  prompts: readonly string[],
+): ToolOutcome<WatchDetails> {
+  if (prompts.length < ids.length) {
+    throw new ConfigError('invalid_argument', 'Watch task ids or prompt ids, not both at once.');
+  }
+  const watched = runtime.watchPrompts(prompts);
+  const { pending, completed } = watched;
+  return {
+    text: [
+      ...completed.map(
+        ({ promptId, status, error, text }) =>
+          `${promptId} ${status}: ${error ?? text ?? 'no text'}`,
+      ),
+      pending.length === 0
+        ? 'Nothing is left to wait for.'
+        : `Watching ${pending.join(', ')}. End your turn; you are woken when that turn is over.`,
+    ].join('\n'),
+    details: watched,
+  };
 }
 
 function describeResult({ taskId, status, error, text, summary }: TaskResult): string {

@@ -97,6 +97,8 @@ export function createHandShepherd(change: Partial<Shepherd> = {}): HandShepherd
     tasks: unused,
     definitions: () => ({ agents: [], problems: [] }),
     configure: () => {},
+    prompt: unused,
+    watchPrompts: unused,
     prune: () => ({ pruned: 0, remaining: 0, agents: 0, tasks: 0 }),
     settled: unused,
     interrupt: unused,
