@@ -12,9 +12,9 @@ import { ConfigError, isDiskError, ShepherdError, TaskError, describeError } fro
 import type { AgentHost } from '../hosts/host.ts';
 import type { IdMaker } from '../ids.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
-import type { Incarnation } from '../mailbox/layout.ts';
 import type { Claimed, Mailbox } from '../mailbox/mailbox.ts';
 import { tellOfAbsence, watchForAbsence } from './absence.ts';
+import { createSessionBoxes, incarnationOf, isOver, type RetireEffect } from './boxes.ts';
 import { createChangeFeed } from './changes.ts';
 import { createActorClock, driveClock, type DueTimer } from './clock.ts';
 import { createEffectQueue } from './effects.ts';
@@ -28,13 +28,12 @@ import {
 import { applyFact } from './facts.ts';
 import { isNoteTroubleNew, tellNoteTrouble } from './fieldnotes.ts';
 import { createHerd, type Frame, type Herd } from './herd.ts';
-import { openBoxes } from './launcher.ts';
 import { confirmEffect, handleExit, noteDialog, type EffectOutcome } from './outcomes.ts';
 import type { LivePolicy } from './live-options.ts';
 import type { Policy } from './policy.ts';
 import { createPump } from './pump.ts';
 import { forgetFinished, type Retention } from './retention.ts';
-import type { AgentRecord, Effect } from './records.ts';
+import type { Effect } from './records.ts';
 import type { Change } from './shepherd.ts';
 import { createSignsOfLife } from './signs-of-life.ts';
 import type { Draft, Store } from './store.ts';
@@ -99,15 +98,6 @@ interface CrashHandling {
   readonly answer?: (frame: Frame) => void;
 }
 
-type RetireEffect = Extract<Effect, { type: 'retire' }>;
-type BailEffect = Extract<Effect, { type: 'bail' }>;
-
-/** Whether an incarnation has ended with this effect, so that its outbox can be read to its end. */
-function isOver(effect: Effect, outcome: EffectOutcome): effect is RetireEffect | BailEffect {
-  if (effect.type === 'retire') return true;
-  return effect.type === 'bail' && outcome.ok && outcome.closed !== 'unconfirmed';
-}
-
 /** Timers that may crash one after the other before the rest has to wait for the next look. */
 const maxCrashesInARow = 16;
 
@@ -125,13 +115,9 @@ export function createEngine(options: EngineOptions): Engine {
   let unkept = 0;
   let stepsSinceForgetting = 0;
   let crashesInARow = 0;
+  const boxes = createSessionBoxes({ store, mailbox });
   const signsOfLife = createSignsOfLife();
   const absence = watchForAbsence({ wall, monotonic: options.monotonic });
-
-  const incarnation = (agentId: string) => {
-    const launch = store.get('agent', agentId)?.launch;
-    return launch === undefined ? undefined : { agentId, launch };
-  };
 
   const herd = createHerd({
     sessionId: options.sessionId,
@@ -141,34 +127,8 @@ export function createEngine(options: EngineOptions): Engine {
     policy,
     applyFact,
     inspect: options.inspect,
-    unread(agentId) {
-      const to = incarnation(agentId);
-      return to === undefined || herd.agent(agentId) === undefined ? 0 : depthOf(to);
-    },
+    unread: (agentId) => (herd.agent(agentId) === undefined ? 0 : boxes.depth(agentId)),
   });
-
-  /** The boxes of an agent that has ended and is not retired: they may hold mail that nobody has read. */
-  function reopenBoxes({ id, launch, secret, label, definition }: AgentRecord): void {
-    mailbox.open({ agentId: id, launch }, { secret, label, agent: definition.name });
-  }
-
-  /** What a replaced incarnation still says is refused, and that has to be heard. */
-  function reopenSuperseded(agent: AgentRecord | undefined): void {
-    for (const { launch, secret, launchDir } of agent?.superseded ?? []) {
-      if (agent === undefined || launchDir === undefined) continue;
-      openBoxes({ agent: { ...agent, launch, secret }, mailbox, launchDir });
-    }
-  }
-
-  function depthOf(to: { readonly agentId: string; readonly launch: number }): number {
-    try {
-      return mailbox.depth(to);
-    } catch (error) {
-      // Its boxes are made by its launch, which has not happened yet: nothing lies there.
-      if (ShepherdError.is(error) && error.code === 'invalid_target') return 0;
-      throw error;
-    }
-  }
 
   const effects = createEffectQueue({
     // Nobody waits for a note, also not who delegates its task.
@@ -193,30 +153,12 @@ export function createEngine(options: EngineOptions): Engine {
     },
   });
 
-  /**
-   * Reads the outbox of an ended agent once more and closes it, what lies there is late; returns what
-   * it has not read itself, or undefined when the disk has to be tried again.
-   */
-  function closeBoxes(effect: RetireEffect | BailEffect): readonly Envelope[] | undefined {
+  /** Reads the outbox of an incarnation that is over once more and closes it; what lies there is late. */
+  function closeBoxes(effect: Parameters<typeof boxes.close>[0]): readonly Envelope[] | undefined {
     const before = unkept;
     pump.drain();
     if (stopped || unkept > before || mailbox.isBehind()) return undefined;
-    const from = incarnation(effect.agentId);
-    if (from === undefined) return [];
-    if (effect.type === 'retire') {
-      const { superseded = [] } = store.get('agent', from.agentId) ?? {};
-      for (const { launch } of [...superseded, from]) {
-        mailbox.fence({ agentId: from.agentId, launch });
-      }
-    }
-    try {
-      return mailbox.unacked(from);
-    } catch (error) {
-      if (isDiskError(error)) return undefined;
-      // Its boxes were never made: nothing lies there.
-      if (ShepherdError.is(error) && error.code === 'invalid_target') return [];
-      throw error;
-    }
+    return boxes.close(effect);
   }
 
   const pump = createPump({
@@ -484,19 +426,14 @@ export function createEngine(options: EngineOptions): Engine {
         );
       }
       // Every outbox first: nothing is decided before all of them can be read.
-      const placed = herd.agents().flatMap((actor) => {
-        const agent = store.get('agent', actor.id);
-        return agent?.place === undefined ? [] : [{ agent, place: agent.place }];
-      });
-      for (const { agent, place } of placed) {
-        openBoxes({ agent, mailbox, launchDir: place.launchDir });
-      }
-      for (const { id } of herd.agents()) reopenSuperseded(store.get('agent', id));
+      const alive = herd.agents().flatMap(({ id }) => store.get('agent', id) ?? []);
+      for (const agent of alive) boxes.reopen(agent);
       for (const effect of store.all('effect')) {
         const agent = effect.type === 'retire' ? store.get('agent', effect.agentId) : undefined;
-        if (agent !== undefined) reopenBoxes(agent);
+        if (agent !== undefined) boxes.reopenEnded(agent);
       }
-      for (const { place } of placed) {
+      for (const { place } of alive) {
+        if (place === undefined) continue;
         const { presence, exit } = await host.adopt(place);
         if (presence !== 'gone' && presence !== 'dead') continue;
         const unknown = { code: null, signal: null, atMs: wall(), output: '' };
@@ -532,12 +469,6 @@ export function createEngine(options: EngineOptions): Engine {
 /** A note that an earlier process may have made is looked for first. */
 function asRepeat(effect: Effect): Effect {
   return effect.type === 'note' ? { ...effect, isAgain: true } : effect;
-}
-
-/** A launch id is `<agent id>.<launch>`. */
-function incarnationOf(launchId: string): Incarnation {
-  const dot = launchId.lastIndexOf('.');
-  return { agentId: launchId.slice(0, dot), launch: Number(launchId.slice(dot + 1)) };
 }
 
 function sessionClosed(): ConfigError {
