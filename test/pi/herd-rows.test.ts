@@ -60,6 +60,15 @@ describe('the rows of a herd', () => {
     expect(draw([agent(names[0] ?? '', { task: waiting })], 22)[1]).toMatch(/waiting │$/);
   });
 
+  it('mark a child that has stalled, and say since when it shows nothing', () => {
+    const stalled = agent('one', {
+      state: 'working',
+      task: task('running'),
+      stalledMs: 6 * 60_000,
+    });
+    expect(draw([stalled])[1]).toMatch(/^│ ✗ .*stalled 6m │$/);
+  });
+
   it('are ten at most, and count the rest', () => {
     const rows = draw(Array.from({ length: 30 }, (_, n) => agent(`n${n}`)));
 

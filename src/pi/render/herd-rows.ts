@@ -80,12 +80,14 @@ function rowOf(
   return right === '' ? fit(left, width) : `${fit(left, width - columns(right) - 1)} ${right}`;
 }
 
-function stateOf({ state, task }: AgentStatus): string {
+function stateOf({ state, task, stalledMs }: AgentStatus): string {
+  if (stalledMs !== undefined) return `stalled ${Math.floor(stalledMs / 60_000)}m`;
   if (task === undefined) return state;
   return task.state === 'waiting' && task.stale === true ? 'waiting (stale)' : task.state;
 }
 
-function iconOf({ state, task, error }: AgentStatus, nowMs: number): string {
+function iconOf({ state, task, error, stalledMs }: AgentStatus, nowMs: number): string {
+  if (stalledMs !== undefined) return '✗';
   if (task?.state === 'waiting') return '…';
   if (state === 'working') return spinner[Math.floor(nowMs / 1000) % spinner.length] ?? '·';
   return error === undefined && state !== 'unknown' ? '○' : '✗';

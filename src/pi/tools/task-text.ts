@@ -54,8 +54,13 @@ export function taskText({
 }
 
 /** Both states of an agent side by side: its process's, and its task's. */
-export function agentText({ id, agent, label, state, task, error }: AgentStatus): string {
+export function agentText(status: AgentStatus): string {
+  const { id, agent, label, state, task, error, stalledMs, launch } = status;
   const parts = [`${agent}: ${label} (${id}) is ${state}`];
+  if (launch !== undefined) parts.push(`launch ${launch}: a fresh child took over`);
+  if (stalledMs !== undefined) {
+    parts.push(`stalled: it has shown nothing for ${Math.floor(stalledMs / 60_000)} min`);
+  }
   if (task !== undefined) parts.push(taskText(task));
   if (error !== undefined) parts.push(error);
   return `${parts.join('; ')}.`;
