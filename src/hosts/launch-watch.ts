@@ -20,6 +20,8 @@ const telling = ['exit.json', 'dialogs.jsonl'];
 export interface LaunchWatchOptions {
   readonly now: () => number;
   readonly sweepMs: number;
+  /** The last of what an ended child showed, where no log has it. */
+  readonly lastOutput?: (ref: PlaceRef) => Promise<string>;
 }
 
 export interface LaunchWatch {
@@ -42,7 +44,7 @@ interface Place {
 }
 
 /** Creates a watch; an exit is told once, and waits for a listener if there is none yet. */
-export function createLaunchWatch({ now, sweepMs }: LaunchWatchOptions): LaunchWatch {
+export function createLaunchWatch({ now, sweepMs, lastOutput }: LaunchWatchOptions): LaunchWatch {
   const places = new Map<string, Place>();
   const listeners = new Set<(event: HostEvent) => void>();
   let timer: NodeJS.Timeout | undefined;
@@ -65,8 +67,10 @@ export function createLaunchWatch({ now, sweepMs }: LaunchWatchOptions): LaunchW
       if (!isOver || disposed) return;
       place.exitTold = true;
       place.hint?.close();
-      const untraced = { code: null, signal: null, atMs: now(), output: '' };
-      tell({ type: 'exited', ref: place.ref, exit: exit ?? untraced });
+      const ended = exit ?? { code: null, signal: null, atMs: now(), output: '' };
+      const isMute = ended.output === '' && lastOutput !== undefined;
+      const output = isMute ? await lastOutput(place.ref).catch(() => '') : ended.output;
+      tell({ type: 'exited', ref: place.ref, exit: { ...ended, output } });
     } finally {
       place.checking = false;
     }

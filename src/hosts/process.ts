@@ -2,39 +2,22 @@
  * Runs each child as a background process below a launch runner: the embedded default.
  *
  * P1. A child outlives a killed parent: the runner is detached and the child's input is a FIFO.
- * P2. A launch id is started once. Opened again, it gives the same place; had it ended meanwhile, the
- *     watch tells of the exit.
- * P3. Pid and start time together decide what lives; `ChildProcess.killed` decides nothing.
+ * P2. What holds for every launch holds here (`launch-host.ts`).
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open as openFile, readFile, stat } from 'node:fs/promises';
+import { open as openFile, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { describeError, HostError, ShepherdError } from '../errors.ts';
-import type { AgentHost, CloseOutcome, Launch, PlaceRef } from './host.ts';
-import {
-  launchPaths,
-  type LaunchLimits,
-  makeLaunchDir,
-  readExit,
-  readSpec,
-  readStarted,
-  writeInput,
-  writeSpec,
-} from './launch.ts';
-import { endLaunch } from './launch-end.ts';
-import { inspectLaunch } from './launch-state.ts';
-import { createLaunchWatch } from './launch-watch.ts';
-import { identify, type ProcessIdentity } from './processes.ts';
+import { describeError, HostError } from '../errors.ts';
+import type { AgentHost, Launch } from './host.ts';
+import { launchPaths, type LaunchLimits, readSpec, writeInput } from './launch.ts';
+import { createLaunchHost, type StartedRunner } from './launch-host.ts';
+import { identify } from './processes.ts';
 import { runnerPath } from './runner-path.ts';
 import { readTranscript } from './transcript.ts';
 
-const KIND = 'process';
-const POLL_MS = 25;
-const FAILED_OPEN_GRACE_MS = 1000;
 const run = promisify(execFile);
 
 export interface ProcessHostOptions {
@@ -52,59 +35,15 @@ export interface ProcessHostOptions {
   readonly limits?: LaunchLimits | undefined;
 }
 
-interface StartedRunner {
-  readonly identity: ProcessIdentity;
-  exitCode(): number | null;
-}
-
 /** Creates the host of background processes; POSIX only, as it needs named pipes. */
 export function createProcessHost(options: ProcessHostOptions = {}): AgentHost {
-  const now = options.now ?? Date.now;
   const node = options.node ?? process.execPath;
-  const openTimeoutMs = options.openTimeoutMs ?? 10_000;
-  const places = createLaunchWatch({ now, sweepMs: Math.min(options.sweepMs ?? 1000, 1000) });
-  const opening = new Map<string, Promise<PlaceRef>>();
-  const closing = new Map<string, Promise<CloseOutcome>>();
 
-  async function openOnce(launch: Launch, signal: AbortSignal | undefined): Promise<PlaceRef> {
-    const { launchId, launchDir } = launch;
-    const ref: PlaceRef = { host: KIND, launchId, launchDir };
-    signal?.throwIfAborted();
-    await makeLaunchDir(launchDir);
-    if (!(await hasRun(launchDir))) await start(launch, signal);
-    await places.add(ref);
-    return ref;
-  }
-
-  async function start(launch: Launch, signal: AbortSignal | undefined): Promise<void> {
-    const { launchId, launchDir, argv, cwd, env, label, ownerFile, orphanGraceMs } = launch;
-    await makeFifo(launchPaths(launchDir).input);
-    const { limits } = options;
-    await writeSpec(launchDir, {
-      v: 1,
-      launchId,
-      argv: [...argv],
-      cwd,
-      env: { ...env },
-      label,
-      mode: 'process',
-      limits,
-      ownerFile,
-      orphanGraceMs,
-    });
-    const runner = await startRunner(launchDir);
-    try {
-      await waitUntilStarted(launchDir, runner, signal);
-    } catch (error) {
-      await endLaunch(launchDir, {
-        graceMs: FAILED_OPEN_GRACE_MS,
-        runner: runner.identity,
-      });
-      throw error;
+  async function startRunner({ launchDir }: Launch): Promise<StartedRunner> {
+    if (process.platform === 'win32') {
+      throw new HostError('host_unavailable', 'the process host needs named pipes: not on Windows');
     }
-  }
-
-  async function startRunner(launchDir: string): Promise<StartedRunner> {
+    await makeFifo(launchPaths(launchDir).input);
     const program = options.runner ?? runnerPath();
     const log = await openFile(launchPaths(launchDir).runnerLog, 'a', 0o600);
     try {
@@ -131,126 +70,25 @@ export function createProcessHost(options: ProcessHostOptions = {}): AgentHost {
     }
   }
 
-  /** Resolves when the child runs; the runner's own end is no failure if another one has the launch. */
-  async function waitUntilStarted(
-    launchDir: string,
-    runner: StartedRunner,
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
-    const until = performance.now() + openTimeoutMs;
-    for (;;) {
-      const runnerExit = runner.exitCode();
-      const exit = await readExit(launchDir);
-      if (exit !== undefined) {
-        const { exit: seen } = await inspectLaunch(launchDir, { now });
-        throw new HostError('launch_failed', describeExit(launchDir, seen?.output ?? ''), {
-          data: { code: exit.code, signal: exit.signal },
-        });
-      }
-      if ((await readStarted(launchDir)) !== undefined) return;
-      if (runnerExit !== null && runnerExit !== 0) {
-        const log = await readFile(launchPaths(launchDir).runnerLog, 'utf8');
-        throw new HostError('launch_failed', describeExit(launchDir, log.slice(-4000)));
-      }
-      if (performance.now() >= until) {
-        throw new HostError(
-          'launch_failed',
-          `the child of ${launchDir} did not start within ${openTimeoutMs} ms`,
-          { retryable: true },
-        );
-      }
-      await wait(POLL_MS, undefined, { signal });
-    }
-  }
-
-  return {
-    kind: KIND,
-
-    async open(launch, signal) {
-      if (process.platform === 'win32') {
-        throw new HostError(
-          'host_unavailable',
-          'the process host needs named pipes: not on Windows',
-        );
-      }
-      const running = opening.get(launch.launchId) ?? openOnce(launch, signal);
-      opening.set(launch.launchId, running);
-      try {
-        return await running;
-      } catch (error) {
-        if (signal?.aborted) {
-          throw new HostError('launch_failed', `opening ${launch.label} was aborted`, {
-            cause: error,
-          });
-        }
-        if (ShepherdError.is(error)) throw error;
-        // A full or read-only disk, a directory of somebody else.
-        throw new HostError(
-          'launch_failed',
-          `cannot open ${launch.label} in ${launch.launchDir}: ${describeError(error)}`,
-          { cause: error, retryable: true },
-        );
-      } finally {
-        opening.delete(launch.launchId);
-      }
+  return createLaunchHost({
+    kind: 'process',
+    mode: 'process',
+    now: options.now ?? Date.now,
+    sweepMs: Math.min(options.sweepMs ?? 1000, 1000),
+    openTimeoutMs: options.openTimeoutMs ?? 10_000,
+    limits: options.limits,
+    startRunner,
+    onAdopt: ({ launchDir }) => endTornLine(launchDir),
+    async interrupt({ launchDir }) {
+      await writeInput(launchDir, JSON.stringify({ type: 'abort' }));
     },
-
-    async inspect(ref) {
-      if (ref.host !== KIND) return { presence: 'unknown' };
-      return inspectLaunch(ref.launchDir, { now, known: places.startedOf(ref.launchId) });
-    },
-
-    async interrupt(ref) {
-      await writeInput(ref.launchDir, JSON.stringify({ type: 'abort' }));
-    },
-
-    async read(ref, { lines }) {
-      if ((await readSpec(ref.launchDir)) === undefined) {
-        throw new HostError('not_found', `nothing was launched in ${ref.launchDir}`);
+    async read({ launchDir }, { lines }) {
+      if ((await readSpec(launchDir)) === undefined) {
+        throw new HostError('not_found', `nothing was launched in ${launchDir}`);
       }
-      return readTranscript(ref.launchDir, lines);
+      return readTranscript(launchDir, lines);
     },
-
-    async close(ref, { graceMs }) {
-      if (!places.has(ref.launchId)) {
-        throw new HostError(
-          'not_owned',
-          `refused to close ${ref.launchId}: this host neither opened nor adopted it`,
-        );
-      }
-      const running =
-        closing.get(ref.launchId) ??
-        endLaunch(ref.launchDir, { graceMs, known: places.startedOf(ref.launchId) });
-      closing.set(ref.launchId, running);
-      try {
-        return await running;
-      } finally {
-        closing.delete(ref.launchId);
-      }
-    },
-
-    watch: (listener) => places.listen(listener),
-
-    async adopt(ref) {
-      if (ref.host !== KIND) return { presence: 'unknown' };
-      const inspection = await inspectLaunch(ref.launchDir, { now });
-      const { presence } = inspection;
-      // Also one that cannot be seen at this moment: the sweep looks at it anew.
-      if (presence !== 'gone') await places.add(ref);
-      if (presence === 'present' || presence === 'unknown') await endTornLine(ref.launchDir);
-      return inspection;
-    },
-
-    dispose: () => places.dispose(),
-  };
-}
-
-/** True when the launch has a child or had one (P2). */
-async function hasRun(launchDir: string): Promise<boolean> {
-  if ((await readStarted(launchDir)) !== undefined) return true;
-  const exit = await readExit(launchDir);
-  if (exit === undefined) return false;
-  throw new HostError('launch_failed', exit.output ?? `the launch of ${launchDir} failed`);
+  });
 }
 
 /** A parent killed in the middle of a write left half a line; Pi answers an empty one harmlessly. */
@@ -273,9 +111,4 @@ async function makeFifo(file: string): Promise<void> {
       cause: error,
     });
   }
-}
-
-function describeExit(launchDir: string, output: string): string {
-  const tail = output.trim();
-  return `the child of ${launchDir} ended at once${tail === '' ? ', without a word' : `: ${tail}`}`;
 }

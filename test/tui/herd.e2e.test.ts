@@ -2,7 +2,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { ask, complete, delegate, spawn, watchTasks } from '../../src/cli/demo/phrases.ts';
 import { heldStep } from '../support/pi-children.ts';
-import { hasTmux, startPiTui, type PiTui } from './pi-tui.ts';
+import { hasTmux } from './has-tmux.ts';
+import { startPiTui, type PiTui } from './pi-tui.ts';
 
 let tui: PiTui | undefined;
 afterEach(() => tui?.close(), 60_000);

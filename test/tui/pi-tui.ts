@@ -1,5 +1,4 @@
 /** Pi with our extension in a terminal, as its user sees it; the model is a script. */
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { packageInfo } from '../../src/cli/package-dir.ts';
 import { resolvePi } from '../../src/hosts/pi-command.ts';
@@ -13,17 +12,6 @@ export interface PiTui {
   readonly isolated: IsolatedPi;
   close(): Promise<void>;
 }
-
-/** Whether these tests can run: on CI they must. */
-export const hasTmux = ((): boolean => {
-  if (process.env['CI'] !== undefined) return true;
-  try {
-    execFileSync('tmux', ['-V'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
-})();
 
 /** @param steps by role: `shepherd`, and the names of agents. */
 export async function startPiTui(
