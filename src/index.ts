@@ -22,6 +22,7 @@ export {
 } from './hosts/host.ts';
 export { createMemoryHost } from './hosts/memory.ts';
 export { createProcessHost } from './hosts/process.ts';
+export { createTmuxHost } from './hosts/tmux/host.ts';
 export { createIdMaker, type IdMaker } from './ids.ts';
 export { readIdentity, type Identity } from './mailbox/capability.ts';
 export { createChildMailbox, type ChildMailbox } from './mailbox/child-mailbox.ts';

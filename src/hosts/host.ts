@@ -63,6 +63,8 @@ export type CloseOutcome = 'closed' | 'already_gone' | 'unconfirmed';
 
 export interface AgentHost {
   readonly kind: string;
+  /** Whether a child gets a terminal, and is led by keys; else it reads records. Default false. */
+  readonly hasTerminal?: boolean;
   /**
    * Opens the place in the background and returns once its process runs; ready is another thing
    * (the child's own `hello`).

@@ -147,6 +147,7 @@ export function createLaunchHost(ports: LaunchHostPorts): AgentHost {
 
   return {
     kind,
+    hasTerminal: ports.mode === 'terminal',
 
     async open(launch, signal) {
       const running = opening.get(launch.launchId) ?? openOnce(launch, signal);

@@ -64,13 +64,16 @@ export interface PiCommandOptions {
   readonly childTools: readonly string[];
   /** `provider/model` of the Shepherd, for definitions that name none. */
   readonly model?: string | undefined;
+  /** It gets a terminal, with Pi's own screen. Default: it reads records. */
+  readonly inTerminal?: boolean | undefined;
 }
 
-/** The command line of a child that is driven by records on its input; paths must be absolute. */
+/** The command line of a child; paths must be absolute. */
 export function buildPiCommand(options: PiCommandOptions): readonly [string, ...string[]] {
   const { pi, definition, childTools } = options;
   const model = definition.model ?? options.model;
-  const args = ['--mode', 'rpc', '--session-dir', options.sessionDir, '-e', options.childExtension];
+  const mode = options.inTerminal === true ? [] : ['--mode', 'rpc'];
+  const args = [...mode, '--session-dir', options.sessionDir, '-e', options.childExtension];
   if (model !== undefined) args.push('--model', model);
   if (definition.thinking !== 'default') args.push('--thinking', definition.thinking);
   if (definition.tools !== undefined) {

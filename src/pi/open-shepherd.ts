@@ -1,5 +1,7 @@
 /** Opens the runtime for a Pi session: what Pi and the settings say becomes the runtime's options. */
 import type { ExtensionContext } from '@earendil-works/pi-coding-agent';
+import { chooseHost } from '../hosts/choose.ts';
+import { createHosts } from '../hosts/hosts.ts';
 import { createShepherd } from '../runtime/create-shepherd.ts';
 import type { LiveOptions } from '../runtime/live-options.ts';
 import { findSession } from '../runtime/session-dir.ts';
@@ -77,6 +79,7 @@ export function createHerdPolicy(): HerdPolicy {
         notify,
         model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
         agentDir: agentDirOf(),
+        host: createHosts(chooseHost(settings.host, process.env).kind),
         approveAgent: approveWith(ctx),
         orphanGraceMs: toDurations(settings).orphanGraceMs,
         fieldnotes: settings.fieldnotes,

@@ -16,7 +16,7 @@ import {
 import { isDiskError, ShepherdError } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import { writeOwner } from '../hosts/owner.ts';
-import { createProcessHost } from '../hosts/process.ts';
+import { createHosts } from '../hosts/hosts.ts';
 import { createIdMaker, type IdMaker } from '../ids.ts';
 import { agentDirOf, stateDirOf } from '../settings/places.ts';
 import { createFilesystemMailbox } from '../mailbox/filesystem-mailbox.ts';
@@ -156,7 +156,7 @@ export async function createShepherd(options: ShepherdOptions = {}): Promise<She
 
   async function openHeld(): Promise<Shepherd> {
     await publishOwner(false);
-    const host = options.host ?? createProcessHost();
+    const host = options.host ?? createHosts('process');
     undo.push(() => host.dispose());
     const retention = { ...defaultRetention, ...options.retention };
     const { fieldnotes = defaultPolicy.fieldnotes } = options;

@@ -27,6 +27,8 @@ export interface ChildCommandInput {
   readonly promptFile: string;
   /** Where the child keeps its own session. */
   readonly childSessionDir: string;
+  /** The host gives it a terminal. */
+  readonly inTerminal: boolean;
 }
 
 export interface ChildCommand {
@@ -43,7 +45,7 @@ function childExtensionPath(): string {
   return fileURLToPath(new URL(`../pi/child-extension${extension}`, import.meta.url));
 }
 
-/** Starts Pi in rpc mode with the child extension. @throws HostError `launch_failed` without Pi. */
+/** Starts Pi with the child extension, in rpc mode where there is no terminal. @throws HostError `launch_failed` without Pi. */
 export const piChildCommand: MakeChildCommand = (input) => ({
   argv: buildPiCommand({
     pi: resolvePi(),
@@ -52,6 +54,7 @@ export const piChildCommand: MakeChildCommand = (input) => ({
     sessionDir: input.childSessionDir,
     promptFile: input.promptFile,
     childTools,
+    inTerminal: input.inTerminal,
     ...(input.model === null ? {} : { model: input.model }),
   }),
   env: childEnvironment(process.env, { identityPath: input.identityPath }),
@@ -73,8 +76,9 @@ export function prepareLaunch(options: {
   readonly sessionDir: SessionDir;
   readonly mailbox: Mailbox;
   readonly makeCommand: MakeChildCommand;
+  readonly inTerminal: boolean;
 }): Launch {
-  const { agent, sessionDir, mailbox, makeCommand, orphanGraceMs } = options;
+  const { agent, sessionDir, mailbox, makeCommand, orphanGraceMs, inTerminal } = options;
   const launchId = `${agent.id}.${agent.launch}`;
   const launchDir = launchDirOf(sessionDir, agent.id, agent.launch);
   const childSessionDir = join(launchDir, 'session');
@@ -89,6 +93,7 @@ export function prepareLaunch(options: {
     identityPath,
     promptFile,
     childSessionDir,
+    inTerminal,
   });
   const label = `${agent.definition.name}: ${agent.label}`;
   return {

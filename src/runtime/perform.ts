@@ -142,7 +142,8 @@ export function createPerformer(ports: PerformPorts) {
     switch (effect.type) {
       case 'launch': {
         const agent = agentOf(effect.agentId);
-        const launch = prepareLaunch({ ...ports, agent });
+        const inTerminal = host.hasTerminal ?? false;
+        const launch = prepareLaunch({ ...ports, agent, inTerminal });
         return host.open(launch).then((place) => ({ ok: true, place }));
       }
       case 'end':

@@ -162,11 +162,11 @@ function readLayer(json: Json, report: Report): Layer {
 
 /** Known, so that a file may keep it for a version that has that host. */
 function noteHost(host: Settings['host'], report: Report): void {
-  if (host !== 'tmux' && host !== 'herdr') return;
-  const accepted = '"auto" or "process"';
+  if (host !== 'herdr') return;
+  const accepted = '"auto" or "process" or "tmux"';
   report(
     'host',
-    `${show(host)} has no effect: this version runs agents as processes only; write ${accepted}`,
+    `${show(host)} has no effect: this version cannot run agents in Herdr; write ${accepted}`,
     accepted,
   );
 }

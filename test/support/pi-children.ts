@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { vi } from 'vitest';
+import type { AgentHost } from '../../src/hosts/host.ts';
 import { readSpec, writeInput } from '../../src/hosts/launch.ts';
 import { childEnvironment } from '../../src/hosts/pi-command.ts';
 import { boxesOf, messageIdOf } from '../../src/mailbox/layout.ts';
@@ -38,7 +39,10 @@ export interface PiChildren {
 }
 
 /** Starts the Shepherd and the model; children are spawned by `shepherd.spawn`. */
-export async function openPiChildren(policy: Partial<Policy> = {}): Promise<PiChildren> {
+export async function openPiChildren(
+  policy: Partial<Policy> = {},
+  options: { readonly host?: AgentHost } = {},
+): Promise<PiChildren> {
   const model = await startScriptedModel({ route: ({ system }) => roleOf(system) });
   const isolated = await makeIsolatedPi({
     baseUrl: model.baseUrl,
@@ -49,6 +53,7 @@ export async function openPiChildren(policy: Partial<Policy> = {}): Promise<PiCh
     cwd: isolated.workDir,
     agentDir: isolated.agentDir,
     policy,
+    ...options,
     makeCommand: (input) => ({
       argv: piChildCommand(input).argv,
       env: childEnvironment(isolated.env, input),

@@ -27,6 +27,7 @@ const names: Readonly<Record<Check['about'], string>> = {
   node: 'Node',
   sqlite: 'node:sqlite',
   pi: 'Pi',
+  host: 'host',
   tmux: 'tmux',
   herdr: 'Herdr',
   state_dir: 'sessions in',

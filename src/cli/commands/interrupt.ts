@@ -1,6 +1,6 @@
 /** `sheepfold interrupt`: stops the running turn of an agent, and keeps the agent and its task. */
 import { ConfigError, HostError } from '../../errors.ts';
-import { createProcessHost } from '../../hosts/process.ts';
+import { createHosts } from '../../hosts/hosts.ts';
 import { nameOf } from '../../runtime/router.ts';
 import type { Command } from '../command.ts';
 import { findAgent } from '../agents.ts';
@@ -29,7 +29,7 @@ export const interrupt: Command = {
     if (agent.state !== 'working' && agent.state !== 'blocked') {
       throw new HostError('not_found', `${agent.name} is ${agent.state}: no turn of it runs.`);
     }
-    const host = createProcessHost();
+    const host = createHosts('process');
     try {
       await host.interrupt(agent.place);
     } finally {

@@ -10,7 +10,7 @@ import { checkPi } from './pi.ts';
 import type { Check, DoctorReport } from './report.ts';
 import { checkSessions } from './sessions.ts';
 import { checkSettings } from './settings.ts';
-import { checkHerdr, checkTmux } from './terminals.ts';
+import { checkHost, checkHerdr, checkTmux } from './terminals.ts';
 
 export interface ExamineOptions {
   readonly projectDir: string;
@@ -41,6 +41,7 @@ export async function examine(options: ExamineOptions): Promise<DoctorReport> {
   const sqlite = checkSqlite();
   const found = await Promise.all([
     guard('pi', () => checkPi({ env, nodeVersion, signal, from: options.piFrom })),
+    guard('host', () => Promise.resolve([checkHost({ env, host })])),
     guard('tmux', async () => [await checkTmux({ env, signal, host })]),
     guard('herdr', async () => [await checkHerdr({ env, signal, host })]),
     guard('state_dir', async () => [

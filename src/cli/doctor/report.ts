@@ -6,6 +6,7 @@ const checkSchema = z.strictObject({
     'node',
     'sqlite',
     'pi',
+    'host',
     'tmux',
     'herdr',
     'state_dir',

@@ -1,5 +1,6 @@
 /** The places for agents that somebody can look into: both optional, unless the settings want one. */
 import { z } from 'zod';
+import { chooseHost } from '../../hosts/choose.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { Check } from './report.ts';
 import { runTool, type ToolOptions } from './run-tool.ts';
@@ -30,6 +31,12 @@ export async function checkTmux({ host, ...run }: TerminalOptions): Promise<Chec
   if (!isOld) return { about, status: 'ok', message: version, fix: null };
   const message = `${version} is older than ${leastTmux.join('.')}, the oldest that was tried`;
   return { about, status: 'warn', message, fix: install };
+}
+
+/** Where agents would run, started from here. */
+export function checkHost({ host, env }: Pick<TerminalOptions, 'host' | 'env'>): Check {
+  const { kind, why } = chooseHost(host, env);
+  return { about: 'host', status: 'ok', message: `agents run on ${kind}: ${why}`, fix: null };
 }
 
 const serverSchema = z.object({ running: z.boolean(), protocol: z.number().optional() });

@@ -8,6 +8,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { z } from 'zod';
 import { describeError, HostError } from '../../errors.ts';
 
 const run = promisify(execFile);
@@ -73,8 +74,14 @@ function serverEnvironment(): Record<string, string> {
   };
 }
 
+const failureSchema = z.object({
+  code: z.union([z.string(), z.number()]).nullish().catch(undefined),
+  killed: z.boolean().optional().catch(undefined),
+  stderr: z.string().optional().catch(undefined),
+});
+
 function tmuxError(error: unknown, command: string): HostError {
-  const { code, killed, stderr } = error as { code?: unknown; killed?: boolean; stderr?: string };
+  const { code, killed, stderr } = failureSchema.parse(error);
   if (code === 'ENOENT') {
     return new HostError('host_unavailable', 'tmux is not installed.', { cause: error });
   }

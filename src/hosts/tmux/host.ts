@@ -114,12 +114,12 @@ export function createTmuxHost(options: TmuxHostOptions = {}): AgentHost {
 
 /** A dead pane stays, with what it showed; Pi needs the keys; the server stays until it is told. */
 const serverOptions = [
-  ...['start-server', ';'],
-  ...['set-option', '-g', 'remain-on-exit', 'on', ';'],
-  ...['set-option', '-g', 'remain-on-exit-format', '', ';'],
-  ...['set-option', '-g', 'history-limit', '50000', ';'],
-  ...['set-option', '-g', 'extended-keys', 'on', ';'],
-];
+  ['start-server'],
+  ['set-option', '-g', 'remain-on-exit', 'on'],
+  ['set-option', '-g', 'remain-on-exit-format', ''],
+  ['set-option', '-g', 'history-limit', '50000'],
+  ['set-option', '-g', 'extended-keys', 'on'],
+].flatMap((command) => [...command, ';']);
 
 async function tagged(tmux: TmuxClient, made: string, launchId: string): Promise<string> {
   const [pane = ''] = made.trim().split(' ');
