@@ -4,11 +4,11 @@
  * Reads that one family of keys and says, with line and key, what is wrong with it; everything else in
  * the file is somebody else's.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync, type Stats } from 'node:fs';
 import { join } from 'node:path';
-import { LineCounter, parseDocument } from 'yaml';
+import { isMap, LineCounter, parseDocument, type Document } from 'yaml';
 import { z } from 'zod';
-import { ConfigError } from '../errors.ts';
+import { ConfigError, describeError } from '../errors.ts';
 
 export interface StallDetectionConfig {
   readonly enabled: boolean;
@@ -74,65 +74,114 @@ export interface WorkflowConfig {
 }
 
 const fileNames = ['.devloops', '.devloops.yaml', '.devloops.yml', '.devloops.json'];
+const at = ['workflow', 'stallDetection'] as const;
+const maxBytes = 1024 * 1024;
 
-/** Reads the first of `.devloops`, `.devloops.yaml`, `.yml`, `.json` in `root`. Never throws. */
+/**
+ * Reads the first of `.devloops`, `.devloops.yaml`, `.yml`, `.json` in `root`.
+ *
+ * Never throws and never waits: what is no plain file, larger than 1 MiB or broken is one of the problems.
+ */
 export function readWorkflowConfig(root: string): WorkflowConfig {
   for (const name of fileNames) {
     const path = join(root, name);
-    let source: string;
     try {
-      source = readFileSync(path, 'utf8');
+      const stats = statSync(path, { throwIfNoEntry: false });
+      if (stats === undefined) continue;
+      const problem = problemOf(stats);
+      if (problem !== undefined) return nothingIn(path, { path, message: `${path} ${problem}` });
+      return parse(path, readFileSync(path, 'utf8'));
     } catch (error) {
-      if (isMissing(error)) continue;
-      const message = `${path} cannot be read: ${String(error)}`;
-      return { path, stallDetection: {}, problems: [{ path, message }] };
+      return nothingIn(path, { path, message: `${path} cannot be read: ${describeError(error)}.` });
     }
-    return parse(path, source);
   }
   return { path: undefined, stallDetection: {}, problems: [] };
 }
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT';
+/** A pipe would hold up whoever reads it. */
+function problemOf(stats: Stats): string | undefined {
+  if (!stats.isFile()) return 'is no plain file.';
+  return stats.size > maxBytes
+    ? `has ${stats.size} bytes; at most ${maxBytes} are read.`
+    : undefined;
+}
+
+function nothingIn(path: string, ...problems: readonly WorkflowProblem[]): WorkflowConfig {
+  return { path, stallDetection: {}, problems };
+}
 
 /** YAML, of which JSON is a part. */
 function parse(path: string, source: string): WorkflowConfig {
   const lines = new LineCounter();
   const document = parseDocument(source, { lineCounter: lines, prettyErrors: false });
-  const lineOf = (offset: number): number => lines.linePos(offset).line;
+  const problemAt = (offset: number, text: string): WorkflowProblem => {
+    const { line } = lines.linePos(offset);
+    return { path, line, message: `${path}:${line}: ${text}` };
+  };
   const [broken] = document.errors;
   if (broken !== undefined) {
-    const line = lineOf(broken.pos[0]);
-    const message = `${path}:${line}: ${broken.message}`;
-    return { path, stallDetection: {}, problems: [{ path, line, message }] };
+    return nothingIn(path, problemAt(broken.pos[0], `${broken.message}; ${noEffect}`));
   }
-  const at = ['workflow', 'stallDetection'];
-  const value = valueAt(document.toJS(), at);
-  if (value === undefined || value === null) return { path, stallDetection: {}, problems: [] };
+  let content: unknown;
+  try {
+    content = document.toJS();
+  } catch (error) {
+    // An alias without its anchor, or so many of them that they would fill the memory.
+    return nothingIn(path, problemAt(0, `${describeError(error)}; ${noEffect}`));
+  }
+  const holder = [[], ['workflow']].find((inner) => !isMappingOrNothing(valueAt(content, inner)));
+  if (holder !== undefined) {
+    const key = holder.join('.');
+    const subject = key === '' ? 'this' : `"${key}"`;
+    const offset = rangeStart(document.getIn(holder, true)) ?? 0;
+    const problem = problemAt(offset, `${subject} is no mapping of keys; ${noEffect}`);
+    return nothingIn(path, { ...problem, ...(key === '' ? {} : { key }) });
+  }
+  const value = valueAt(content, at);
+  if (value === undefined || value === null) return nothingIn(path);
   const parsed = stallDetectionSchema.safeParse(value);
   if (parsed.success) return { path, stallDetection: withoutUndefined(parsed.data), problems: [] };
 
-  const problems = parsed.error.issues.map((issue): WorkflowProblem => {
-    const [unknown] = issue.code === 'unrecognized_keys' ? issue.keys : [];
-    const inner = [...at, ...issue.path.map(String), ...(unknown === undefined ? [] : [unknown])];
-    const node = document.getIn(inner, true);
-    const offset = rangeStart(node) ?? rangeStart(document.getIn(at, true)) ?? 0;
-    const key = inner.join('.');
-    const line = lineOf(offset);
-    const accepted = acceptedFor[inner.at(-1) ?? ''] ?? 'only enabled and thresholdMinutes';
-    return { path, line, key, message: `${path}:${line}: "${key}" takes ${accepted}.` };
+  const keysAtFault = parsed.error.issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys' ? issue.keys : String(issue.path[0] ?? ''),
+  );
+  const problems = keysAtFault.map((name): WorkflowProblem => {
+    const keyPath = name === '' ? at : [...at, name];
+    const key = keyPath.join('.');
+    const accepted = accepts(name) ?? 'only enabled and thresholdMinutes';
+    const offset = offsetOf(document, keyPath);
+    return {
+      ...problemAt(offset, `"${key}" takes ${accepted}; what is there has no effect.`),
+      key,
+    };
   });
-  const brokenKeys = new Set(problems.map(({ key }) => key));
   const kept = Object.entries(value).filter(
-    ([key]) => key in acceptedFor && !brokenKeys.has([...at, key].join('.')),
+    ([name]) => accepts(name) !== undefined && !keysAtFault.includes(name),
   );
   return { path, stallDetection: Object.fromEntries(kept), problems };
 }
 
-const acceptedFor: Readonly<Record<string, string>> = {
-  enabled: 'true or false',
-  thresholdMinutes: 'a whole number of minutes from 1',
-};
+const noEffect = 'the file has no effect.';
+
+function isMappingOrNothing(value: unknown): boolean {
+  return (
+    value === undefined || value === null || (typeof value === 'object' && !Array.isArray(value))
+  );
+}
+
+function accepts(key: string): string | undefined {
+  if (key === 'enabled') return 'true or false';
+  return key === 'thresholdMinutes' ? 'a whole number of minutes from 1' : undefined;
+}
+
+/** Where a key stands, or what it belongs to when it cannot be found. */
+function offsetOf(document: Document, path: readonly string[]): number {
+  const parent: unknown = document.getIn(path.slice(0, -1), true);
+  const pair = isMap(parent)
+    ? parent.items.find(({ key }) => String(key) === path.at(-1))
+    : undefined;
+  return rangeStart(pair?.key) ?? rangeStart(parent) ?? 0;
+}
 
 function rangeStart(node: unknown): number | undefined {
   if (typeof node !== 'object' || node === null || !('range' in node)) return undefined;

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { readWorkflowConfig, resolveWorkflowConfig } from '../../src/stall/index.ts';
 
@@ -10,6 +12,8 @@ function rootWith(name: string, source: string): string {
   writeFileSync(join(root, name), source);
   return root;
 }
+
+const ten = (name: string) => `[${Array.from({ length: 10 }, () => `*${name}`).join()}]`;
 
 describe('resolveWorkflowConfig', () => {
   it.each([
@@ -99,5 +103,70 @@ describe('.devloops', () => {
     mkdirSync(join(root, '.devloops'));
 
     expect(readWorkflowConfig(root).problems).toHaveLength(1);
+  });
+
+  it.each([
+    ['a: 1\n---\nb: 2\n', 'multiple documents'],
+    ['workflow: *sheep\n', 'Unresolved alias'],
+    ['- workflow\n', 'this is no mapping'],
+    ['all of it\n', 'this is no mapping'],
+  ])('that says %j is reported as a whole', (source, message) => {
+    const { stallDetection, problems } = readWorkflowConfig(rootWith('.devloops', source));
+
+    expect(stallDetection).toEqual({});
+    expect(problems).toEqual([
+      expect.objectContaining({ message: expect.stringContaining(message) }),
+    ]);
+  });
+
+  it('whose aliases would fill the memory is reported', () => {
+    const source = `a: &a [x]\nb: &b ${ten('a')}\nc: &c ${ten('b')}\nd: ${ten('c')}\n`;
+
+    const { problems } = readWorkflowConfig(rootWith('.devloops', source));
+
+    expect(problems).toMatchObject([{ message: expect.stringContaining('alias') }]);
+  });
+
+  it.each([
+    ['workflow: 5\n', 1, 'workflow'],
+    ['version: 1\nworkflow:\n  stallDetection: 5\n', 3, 'workflow.stallDetection'],
+  ])('with %j is reported with line and key', (source, line, key) => {
+    expect(readWorkflowConfig(rootWith('.devloops', source))).toMatchObject({
+      stallDetection: {},
+      problems: [{ line, key }],
+    });
+  });
+
+  it('with several keys that there are not names each of them', () => {
+    const source = 'workflow:\n  stallDetection:\n    wolf: 1\n    constructor:\n      - 2\n';
+
+    expect(readWorkflowConfig(rootWith('.devloops', source))).toMatchObject({
+      stallDetection: {},
+      problems: [{ line: 3 }, { line: 4, key: 'workflow.stallDetection.constructor' }],
+    });
+  });
+
+  it('may begin with a byte order mark', () => {
+    expect(readWorkflowConfig(rootWith('.devloops', `\uFEFF${yaml}`))).toMatchObject({
+      stallDetection: { enabled: false },
+    });
+  });
+
+  it('that is a pipe is reported, and nobody waits for it', async () => {
+    const root = rootWith('other', '');
+    await promisify(execFile)('mkfifo', [join(root, '.devloops')]);
+
+    expect(readWorkflowConfig(root).problems).toMatchObject([
+      { message: expect.stringContaining('is no plain file') },
+    ]);
+  });
+
+  it('that is larger than 1 MiB is reported, not read', () => {
+    const root = rootWith('.devloops', `${yaml}# ${'baa '.repeat(300_000)}\n`);
+
+    expect(readWorkflowConfig(root)).toMatchObject({
+      stallDetection: {},
+      problems: [{ message: expect.stringContaining('at most 1048576 are read') }],
+    });
   });
 });
