@@ -38,11 +38,11 @@ export function textOf(values: Readonly<Record<string, unknown>>, name: string) 
 }
 
 /**
- * Where the sessions of the project that `--dir` names lie.
+ * The project that `--dir` names, by default the one here.
  *
  * @throws ConfigError `invalid_argument` for what is no directory.
  */
-export function namedStateDir(values: Readonly<Record<string, unknown>>): string {
+export function namedProject(values: Readonly<Record<string, unknown>>): string {
   const dir = textOf(values, 'dir');
   if (dir !== undefined && !statSync(resolve(dir), { throwIfNoEntry: false })?.isDirectory()) {
     throw new ConfigError(
@@ -50,7 +50,16 @@ export function namedStateDir(values: Readonly<Record<string, unknown>>): string
       `--dir ${dir} is no directory; it takes the directory of a project.`,
     );
   }
-  return stateDirOf(resolve(dir ?? '.'));
+  return resolve(dir ?? '.');
+}
+
+/**
+ * Where the sessions of the project that `--dir` names lie.
+ *
+ * @throws ConfigError `invalid_argument` for what is no directory.
+ */
+export function namedStateDir(values: Readonly<Record<string, unknown>>): string {
+  return stateDirOf(namedProject(values));
 }
 
 /** Every session of a project, oldest first; none when it has no state directory. */

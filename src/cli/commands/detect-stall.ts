@@ -6,26 +6,24 @@
  */
 import { z } from 'zod';
 import { ConfigError } from '../../errors.ts';
+import { launchPaths } from '../../hosts/launch.ts';
+import type { AgentRecord } from '../../runtime/records.ts';
 import { transcriptMovedAt } from '../../runtime/stall-look.ts';
 import { buildAgentStallRecoveryBrief } from '../../stall/brief.ts';
-import {
-  defaultStallThresholdMs,
-  detectAgentStall,
-  type StallInput,
-} from '../../stall/detector.ts';
+import { detectAgentStall, type StallInput } from '../../stall/detector.ts';
 import {
   findGit,
   isMarked,
   readHeartbeat,
   readMovedAt,
   readStatusSignal,
-  type GitPlaces,
+  type Warn,
 } from '../../stall/probe.ts';
-import { readWorkflowConfig, type WorkflowConfig } from '../../stall/workflow-config.ts';
 import { findAgent } from '../agents.ts';
 import type { Command } from '../command.ts';
 import { pathFilter } from '../jq.ts';
-import { chooseSession, namedStateDir, readSession, textOf } from '../sessions.ts';
+import { chooseSession, namedProject, namedStateDir, readSession, textOf } from '../sessions.ts';
+import { readStallPolicy } from '../stall-policy.ts';
 
 const isoOrNull = z.string().nullable();
 
@@ -47,7 +45,7 @@ export const stallReportSchema = z.strictObject({
   pendingRequest: z.boolean(),
   sources: z.strictObject({ turnSignal: isoOrNull, watchHeartbeat: isoOrNull }),
   recoveryBrief: z.string(),
-  /** What is wrong with a file of the configuration; its defaults were used. */
+  /** What was found and is of no use, or does not count. */
   warnings: z.array(z.string()),
 });
 type StallReport = z.infer<typeof stallReportSchema>;
@@ -88,7 +86,7 @@ export const detectStall: Command = {
     '--repo <owner/name> with --status <status.json> or --session <session.jsonl>: a run of another tool;',
     '--pr <n> reads the heartbeat of its pull request, --pending-marker <path> whether it has asked.',
     '--run <agent> with --session <name> and --dir <project>: an agent of ours.',
-    '--threshold-min <n>: whole minutes; else .devloops, else 5. --jq <.path> prints one field; with',
+    '--threshold-min <n>: whole minutes; else the setting, .devloops, 5. --jq <.path> prints one field; with',
     '--silent nothing is printed, and the exit code says whether it is true.',
   ],
   async run({ values, out, err, now }) {
@@ -108,6 +106,9 @@ export const detectStall: Command = {
   },
 };
 
+/** Clocks of two machines differ a little. */
+const clockSkewMs = 60_000;
+
 const isTrue = (value: unknown): boolean =>
   value !== null && value !== undefined && value !== false;
 
@@ -119,15 +120,18 @@ async function judge(values: Values, nowMs: number): Promise<StallReport> {
   }
   const pr = wholeNumber(values, 'pr');
   const minutes = wholeNumber(values, 'threshold-min');
-  const git = await findGit(process.cwd());
-  const config = readWorkflowConfig(git?.root ?? process.cwd());
-  const { enabled = true, thresholdMinutes } = config.stallDetection;
-  const wanted = minutes ?? thresholdMinutes;
-  const thresholdMs = wanted === undefined ? defaultStallThresholdMs : wanted * 60_000;
+  const project = namedProject(values);
+  const git = await findGit(project);
+  const root = git?.root ?? project;
+  const sharedRoot = git?.sharedRoot ?? project;
+  const policy = readStallPolicy(project, root);
+  const thresholdMs = minutes === undefined ? policy.thresholdMs : minutes * 60_000;
 
+  const warnings: string[] = [];
+  const warn = (text: string): void => void warnings.push(text);
   const signals =
     run === undefined
-      ? await readSignals(values, { repo, pr, git })
+      ? await readSignals(values, { repo, pr, sharedRoot, warn })
       : await readOwnSignals(values, run);
   const { turnAtMs, watchAtMs, isPending, agentId, cwd, ...evidence } = signals;
   const verdict = detectAgentStall({
@@ -139,6 +143,14 @@ async function judge(values: Values, nowMs: number): Promise<StallReport> {
     thresholdMs,
   });
   const isCounted = verdict.watchAgeMs !== null;
+  if (watchAtMs !== undefined && !isCounted) {
+    warn(
+      `The heartbeat is of run ${evidence.watchRunId}, not of ${evidence.runId}: it does not count.`,
+    );
+  }
+  if (Math.max(turnAtMs ?? 0, watchAtMs ?? 0) > nowMs + clockSkewMs) {
+    warn('A sign of life lies in the future: it counts as of now.');
+  }
   const { brief } = buildAgentStallRecoveryBrief({
     runId: evidence.runId,
     cwd: textOf(values, 'cwd') ?? cwd,
@@ -151,7 +163,7 @@ async function judge(values: Values, nowMs: number): Promise<StallReport> {
     pr: pr ?? null,
     ...(agentId === undefined ? {} : { agentId }),
     checkedAt: new Date(nowMs).toISOString(),
-    ...(enabled
+    ...(policy.recovery !== 'off'
       ? { status: verdict.status, stalled: verdict.stalled, reason: verdict.reason }
       : { status: 'not_stalled', stalled: false, reason: 'disabled' }),
     thresholdMs,
@@ -164,22 +176,27 @@ async function judge(values: Values, nowMs: number): Promise<StallReport> {
       watchHeartbeat: isCounted ? isoOf(watchAtMs) : null,
     },
     recoveryBrief: brief,
-    warnings: warningsOf(config),
+    warnings: [...warnings, ...policy.warnings],
   };
 }
 
 async function readSignals(
   values: Values,
-  { repo, pr, git }: { repo: string; pr: number | undefined; git: GitPlaces | undefined },
+  {
+    repo,
+    pr,
+    sharedRoot,
+    warn,
+  }: { repo: string; pr: number | undefined; sharedRoot: string; warn: Warn },
 ): Promise<Signals> {
   const statusPath = textOf(values, 'status');
   const sessionPath = textOf(values, 'session');
   const marker = textOf(values, 'pending-marker');
-  const status = statusPath === undefined ? undefined : await readStatusSignal(statusPath);
+  const status = statusPath === undefined ? undefined : await readStatusSignal(statusPath, warn);
   const turnAtMs =
     status?.atMs ?? (sessionPath === undefined ? undefined : await readMovedAt(sessionPath));
-  const root = git?.sharedRoot ?? process.cwd();
-  const heartbeat = pr === undefined ? undefined : await readHeartbeat(root, { repo, pr });
+  const heartbeat =
+    pr === undefined ? undefined : await readHeartbeat(sharedRoot, { repo, pr, warn });
   return {
     turnAtMs,
     watchAtMs: heartbeat?.atMs,
@@ -202,21 +219,34 @@ async function readOwnSignals(values: Values, target: string): Promise<Signals> 
   return readSession(place, async (store) => {
     const agent = findAgent(store, target);
     const { id, launch, state, cwd, evidence } = agent;
-    const moved = agent.place === undefined ? null : await transcriptMovedAt(agent.place);
-    const known = [evidence.lastActivityAtMs, moved].filter((atMs) => atMs !== null);
+    // Activity alone is never committed: within a long turn only what the child writes tells of it.
+    const moved =
+      agent.place === undefined
+        ? []
+        : await Promise.all([
+            transcriptMovedAt(agent.place),
+            readMovedAt(launchPaths(agent.place.launchDir).output),
+          ]);
+    const known = [evidence.lastActivityAtMs, ...moved].flatMap((atMs) => atMs ?? []);
     return {
       agentId: id,
       cwd,
       runId: `${id}.${launch}`,
       turnAtMs: known.length === 0 ? undefined : Math.max(...known),
       watchAtMs: undefined,
-      runState: state === 'blocked' ? 'working' : state,
+      runState: runStateOf(state),
       awaitsHuman: state === 'blocked',
       isPending: store
         .all('request')
         .some((request) => request.askerId === id && request.state === 'open'),
     };
   });
+}
+
+/** A place that cannot be inspected says nothing of the run in it. */
+function runStateOf(state: AgentRecord['state']): string | undefined {
+  if (state === 'unknown') return undefined;
+  return state === 'blocked' ? 'working' : state;
 }
 
 /** @throws ConfigError `invalid_argument` for anything but a whole number above 0. */
@@ -233,7 +263,3 @@ function wholeNumber(values: Values, name: string): number | undefined {
 
 const isoOf = (atMs: number | undefined): string | null =>
   atMs === undefined ? null : new Date(atMs).toISOString();
-
-function warningsOf({ problems }: WorkflowConfig): string[] {
-  return problems.map(({ message }) => `${message} Its default is used.`);
-}
