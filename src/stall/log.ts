@@ -1,17 +1,26 @@
-/** `stalls.jsonl`: one line for each thing that happened to a stalled child, oldest first. */
-import { appendFile, readFile } from 'node:fs/promises';
+/**
+ * `stalls.jsonl`: what a session has seen of stalls and done about them, a line each, in order.
+ *
+ * SL1. A line is appended by one write. What a kill or a full disk leaves of one is no line: the next
+ *      one begins anew behind it.
+ * SL2. A line with an id that is there already is not written again, so that appending may be repeated.
+ */
+import { open, readFile, type FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
+import { diskError, errnoOf } from '../mailbox/mail-fs.ts';
 
+/** One line. */
 export const stallLineSchema = z.strictObject({
   v: z.literal(1),
-  /** A line that is written again has the id that it had. */
+  /** Of this line: the same event has the same one. */
   id: z.string().min(1),
+  /** Epoch ms. */
   atMs: z.int(),
   agentId: z.string(),
-  /** `scout: survey` */
+  /** Its name at that time, `scout: survey`. */
   agent: z.string(),
   taskId: z.string().nullable(),
-  /** Number of the launch that it is about, from 1. */
+  /** The incarnation that it is about. */
   launch: z.int().positive(),
   event: z.enum([
     'stalled',
@@ -26,44 +35,71 @@ export const stallLineSchema = z.strictObject({
   silentMs: z.int().nullable(),
   detail: z.string().optional(),
 });
-export type StallLine = z.infer<typeof stallLineSchema>;
+export type StallLine = Readonly<z.infer<typeof stallLineSchema>>;
 
-/** Appends a line, unless it is there; a torn last line, as a crash leaves it, is ended first. */
-export async function appendStallLine(file: string, line: StallLine): Promise<void> {
-  const text = await readText(file);
-  const { lines } = parse(text);
-  if (lines.some(({ id }) => id === line.id)) return;
-  const torn = text === '' || text.endsWith('\n') ? '' : '\n';
-  await appendFile(file, `${torn}${JSON.stringify(line)}\n`, { mode: 0o600 });
-}
-
-/** Reads all of it; none there is no line. `unreadable` counts lines that are of no use. */
-export async function readStallLines(
-  file: string,
-): Promise<{ readonly lines: readonly StallLine[]; readonly unreadable: number }> {
-  return parse(await readText(file));
-}
-
-async function readText(file: string): Promise<string> {
+/**
+ * Appends a line and has it on the disk; one with its id that is there already is left as it is.
+ *
+ * For one writer at a time, the owner of the session: two at once may both write the same id.
+ *
+ * @returns whether it was written.
+ * @throws MailboxError `disk_error`; the same call may be repeated.
+ */
+export async function appendStallLine(file: string, line: StallLine): Promise<boolean> {
+  let handle: FileHandle | undefined;
   try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return '';
-    throw error;
+    handle = await open(file, 'a+', 0o600);
+    const text = await handle.readFile('utf8');
+    if (parseLines(text).lines.some(({ id }) => id === line.id)) return false;
+    const start = text === '' || text.endsWith('\n') ? '' : '\n';
+    const bytes = Buffer.from(`${start}${JSON.stringify(stallLineSchema.parse(line))}\n`);
+    const { bytesWritten } = await handle.write(bytes);
+    // A disk that is nearly full takes a part; the rest would not be one write any more.
+    if (bytesWritten < bytes.length) throw new Error(`only ${bytesWritten} bytes were taken`);
+    await handle.datasync();
+    return true;
+  } catch (cause) {
+    if (cause instanceof z.ZodError) throw cause;
+    throw diskError('append to', file, cause);
+  } finally {
+    await handle?.close();
   }
 }
 
-function parse(text: string): {
+export interface StallLines {
+  /** In the order in which they were written. */
   readonly lines: readonly StallLine[];
+  /** How many are no lines of this version: torn ones, or somebody else's. */
   readonly unreadable: number;
-} {
-  const written = text.split('\n').filter((line) => line.trim() !== '');
-  const lines = written.flatMap((line) => {
-    try {
-      return stallLineSchema.safeParse(JSON.parse(line)).data ?? [];
-    } catch {
-      return [];
-    }
-  });
-  return { lines, unreadable: written.length - lines.length };
+}
+
+/**
+ * Reads every line; a session without the file has none.
+ *
+ * @throws MailboxError `disk_error`.
+ */
+export async function readStallLines(file: string): Promise<StallLines> {
+  try {
+    return parseLines(await readFile(file, 'utf8'));
+  } catch (cause) {
+    if (errnoOf(cause) === 'ENOENT') return { lines: [], unreadable: 0 };
+    throw diskError('read', file, cause);
+  }
+}
+
+function parseLines(text: string): StallLines {
+  const parsed = text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => stallLineSchema.safeParse(parseJson(line)));
+  const lines = parsed.flatMap(({ data }) => data ?? []);
+  return { lines, unreadable: parsed.length - lines.length };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
