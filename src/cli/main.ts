@@ -63,7 +63,9 @@ async function main(argv: readonly string[]): Promise<number> {
     return await runCommand(name, command, rest);
   } catch (error) {
     if (command.errorsAsJson !== true) throw error;
-    out(JSON.stringify({ ok: false, error: describeError(error), usage: usageOf(name, command) }));
+    const message = describeError(error);
+    out(JSON.stringify({ ok: false, error: message, usage: usageOf(name, command) }));
+    err(`sheepfold: ${message}`);
     return 1;
   }
 }
@@ -101,7 +103,7 @@ async function runCommand(name: string, command: Command, rest: string[]): Promi
 
 function parse(name: string, command: Command, args: string[]) {
   try {
-    const options = { ...command.options, help: { type: 'boolean' } } as const;
+    const options = { ...command.options, help: { type: 'boolean', short: 'h' } } as const;
     const { tokens, ...parsed } = parseArgs({
       args,
       options,

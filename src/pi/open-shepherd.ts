@@ -11,6 +11,7 @@ import { agentDirOf, settingsFiles, stateDirOf } from '../settings/places.ts';
 import type { ReadSettings } from '../settings/read.ts';
 import { toDurations } from '../settings/settings.ts';
 import { resolveStallPolicy } from '../stall/policy.ts';
+import { findGit } from '../stall/probe.ts';
 import { readWorkflowConfig } from '../stall/workflow-config.ts';
 import { approveWith } from './parent/approval.ts';
 import type { HerdPolicy } from './parent/herd-of-session.ts';
@@ -19,7 +20,7 @@ import type { HerdPolicy } from './parent/herd-of-session.ts';
 const closeIdleAfterMs = 10_000;
 
 /** What the settings say, and a project's `.devloops` of stalls, as the runtime takes it. */
-function liveOptions({ settings, sources }: ReadSettings, cwd: string): LiveOptions {
+function liveOptions({ settings, sources }: ReadSettings, root: string): LiveOptions {
   const { replyTimeoutMs, taskTimeoutMs, staleAfterMs, stallAfterMs, retentionMs } =
     toDurations(settings);
   const { recovery, thresholdMs } = resolveStallPolicy({
@@ -28,7 +29,7 @@ function liveOptions({ settings, sources }: ReadSettings, cwd: string): LiveOpti
       value: stallAfterMs,
       isGiven: sources.stallThresholdMinutes !== 'default',
     },
-    written: readWorkflowConfig(cwd).stallDetection,
+    written: readWorkflowConfig(root).stallDetection,
   });
   const { doneNudges, agentScope, includeBundledAgents, confirmProjectAgents } = settings;
   return {
@@ -52,6 +53,9 @@ function liveOptions({ settings, sources }: ReadSettings, cwd: string): LiveOpti
 /** The herd of a Pi session: found again by that session's id, and led by the settings of the moment. */
 export function createHerdPolicy(): HerdPolicy {
   const followed = new Map<string, LiveSettings>();
+  /** Where a project's `.devloops` lies: at the top of its worktree. */
+  const roots = new Map<string, string>();
+  const rootOf = (cwd: string): string => roots.get(cwd) ?? cwd;
 
   function settingsOf({ cwd }: Pick<ExtensionContext, 'cwd'>): LiveSettings {
     const known = followed.get(cwd);
@@ -63,14 +67,15 @@ export function createHerdPolicy(): HerdPolicy {
 
   return {
     settingsOf,
-    open({ ctx, sessionName, adopt, notify }): Promise<Shepherd> {
+    async open({ ctx, sessionName, adopt, notify }): Promise<Shepherd> {
+      roots.set(ctx.cwd, (await findGit(ctx.cwd))?.root ?? ctx.cwd);
       const read = settingsOf(ctx).read();
       const { settings } = read;
-      for (const { message } of readWorkflowConfig(ctx.cwd).problems) {
+      for (const { message } of readWorkflowConfig(rootOf(ctx.cwd)).problems) {
         ctx.ui.notify(message, 'warning');
       }
       return createShepherd({
-        ...liveOptions(read, ctx.cwd),
+        ...liveOptions(read, rootOf(ctx.cwd)),
         cwd: ctx.cwd,
         sessionKey: ctx.sessionManager.getSessionId(),
         canReturn: ctx.sessionManager.getSessionFile() !== undefined,
@@ -86,7 +91,7 @@ export function createHerdPolicy(): HerdPolicy {
       });
     },
     lead: (running, ctx) =>
-      settingsOf(ctx).onChange((now) => running.configure(liveOptions(now, ctx.cwd))),
+      settingsOf(ctx).onChange((now) => running.configure(liveOptions(now, rootOf(ctx.cwd)))),
     staysOpen: (ctx) => settingsOf(ctx).read().settings.stayOpen,
     hasHerd: (ctx) =>
       findSession(stateDirOf(ctx.cwd), ctx.sessionManager.getSessionId()) !== undefined,

@@ -70,6 +70,9 @@ function isPostponed(outcome: EffectOutcome): boolean {
 
 /** How often a failing publish is tried before its failure is the outcome for who waits for it. */
 const maxTries = 3;
+/** What takes its time and may be done at any time: only the disk keeps it from being done. */
+const isPatient = ({ type }: Effect): boolean => type === 'log' || type === 'note';
+
 /** The longest pause between two tries. */
 const maxPauseMs = 5_000;
 
@@ -115,15 +118,31 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
     lane: Effect[],
     effect: Effect,
     pending: Promise<EffectOutcome>,
+    tries: number,
   ): Promise<void> {
     const outcome = await pending;
     if (stopped) return;
+    if (!outcome.ok && isPatient(effect) && isRetryable(outcome.error)) {
+      tryAgain(target, lane, { effect, failures: tries + 1, error: outcome.error });
+      return;
+    }
     if (isPostponed(outcome)) {
       lanes.delete(target);
       settleIdle();
       return;
     }
     if (finish(target, lane, effect, outcome)) run(target, lane);
+  }
+
+  function tryAgain(
+    target: string,
+    lane: Effect[],
+    failed: { readonly effect: Effect; readonly failures: number; readonly error: unknown },
+  ): void {
+    const { effect, failures, error } = failed;
+    if (failures >= maxTries) ports.onTrouble?.(effect, error);
+    const pauseMs = Math.min(maxPauseMs, retryAfterMs * 2 ** Math.max(0, failures - maxTries));
+    setTimeout(() => run(target, lane, failures), pauseMs).unref();
   }
 
   function run(target: string, lane: Effect[], tries = 0): void {
@@ -134,16 +153,13 @@ export function createEffectQueue(ports: EffectPorts): EffectQueue {
       if (stopped || effect === undefined) break;
       const outcome = attempt(effect);
       if (outcome instanceof Promise) {
-        void resume(target, lane, effect, outcome);
+        void resume(target, lane, effect, outcome, failures);
         return;
       }
       failures += 1;
       const mayTry = failures < maxTries || !ports.isAwaited(effect);
       if (!outcome.ok && mayTry && isRetryable(outcome.error)) {
-        if (failures >= maxTries) ports.onTrouble?.(effect, outcome.error);
-        const again = failures;
-        const pauseMs = Math.min(maxPauseMs, retryAfterMs * 2 ** Math.max(0, failures - maxTries));
-        setTimeout(() => run(target, lane, again), pauseMs).unref();
+        tryAgain(target, lane, { effect, failures, error: outcome.error });
         return;
       }
       failures = 0;

@@ -132,8 +132,9 @@ describe('sheepfold detect-stall, case by case of the reference', () => {
     ['a flag of the other kind', ['--run', 'scout', ...repo]],
   ])('%s is an error, on standard output', async (_what, args) => {
     const { probe } = project();
-    const { code, json } = await probe(args);
+    const { code, json, stderr } = await probe(args);
     expect(code).toBe(1);
+    expect(stderr).toMatch(/^sheepfold: invalid_argument: /);
     expect(json).toMatchObject({
       ok: false,
       error: expect.stringMatching(/^invalid_argument: /) as string,

@@ -58,6 +58,34 @@ describe('EF3: an effect that fails for the time being', () => {
     ]);
   });
 
+  it.each(['log', 'note'] as const)(
+    'is tried until it can be done when it takes its time: %s',
+    async (type) => {
+      const effect = { id: 'first', type, taskId: 't', line: {} } as unknown as Effect;
+      let left = 5;
+      const confirmed: boolean[] = [];
+      const queue = createEffectQueue({
+        perform: async () => {
+          await Promise.resolve();
+          left -= 1;
+          return left >= 0 ? { ok: false, error: full } : { ok: true };
+        },
+        confirm(_effect, { ok }) {
+          confirmed.push(ok);
+          return true;
+        },
+        isAwaited: () => false,
+      });
+
+      queue.add([effect]);
+      await vi.advanceTimersByTimeAsync(500);
+      expect(confirmed).toEqual([]);
+      await vi.advanceTimersByTimeAsync(60_000);
+
+      expect(confirmed).toEqual([true]);
+    },
+  );
+
   it('fails for a caller who waits, after three tries', async () => {
     const { queue, done, confirmed } = openQueue(3, true);
 
