@@ -10,7 +10,7 @@ import { ConfigError, describeError, MailboxError } from '../errors.ts';
 import { judgeOwner } from '../hosts/owner.ts';
 import { createIdMaker } from '../ids.ts';
 import type { AgentRecord } from '../runtime/records.ts';
-import { sessionNames } from '../runtime/session-dir.ts';
+import { isPruned, sessionNames } from '../runtime/session-dir.ts';
 import { takeSession, type SessionOwner } from '../runtime/session-lock.ts';
 import { openSessionStore } from '../runtime/session-store.ts';
 import { countRunning } from '../runtime/sessions.ts';
@@ -66,7 +66,7 @@ export function namedStateDir(values: Readonly<Record<string, unknown>>): string
 export function findSessions(stateDir: string): readonly SessionPlace[] {
   let names: readonly string[];
   try {
-    names = sessionNames(stateDir);
+    names = sessionNames(stateDir).filter((name) => !isPruned(join(stateDir, name)));
   } catch (cause) {
     if (!existsSync(stateDir)) return [];
     throw new MailboxError(

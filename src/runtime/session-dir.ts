@@ -94,6 +94,11 @@ export function sessionNames(stateDir: string): readonly string[] {
     .toSorted();
 }
 
+/** Whether only the notes of a session are left: it is over, and was removed. */
+export function isPruned(dir: string): boolean {
+  return readdirSync(dir).every((entry) => entry === 'notes');
+}
+
 function suffixOf(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 8);
 }

@@ -7,7 +7,7 @@ import { readExit } from '../hosts/launch.ts';
 import { judgeOwner, type OwnerVerdict } from '../hosts/owner.ts';
 import { launchDirOf } from './launcher.ts';
 import type { AgentRecord } from './records.ts';
-import { launchesOf, sessionNames } from './session-dir.ts';
+import { isPruned, launchesOf, sessionNames } from './session-dir.ts';
 import type { OwnerState, SessionOwner } from './session-lock.ts';
 import { openSessionStore } from './session-store.ts';
 import type { Store } from './store.ts';
@@ -31,7 +31,8 @@ export interface SessionSummary {
 /** Lists the sessions below `stateDir`, oldest first; one that cannot be read is listed with why. */
 export async function listSessions(stateDir: string): Promise<readonly SessionSummary[]> {
   if (!existsSync(stateDir)) return [];
-  return Promise.all(sessionNames(stateDir).map((name) => summarize(stateDir, name)));
+  const names = sessionNames(stateDir).filter((name) => !isPruned(join(stateDir, name)));
+  return Promise.all(names.map((name) => summarize(stateDir, name)));
 }
 
 async function summarize(stateDir: string, name: string): Promise<SessionSummary> {

@@ -3,8 +3,9 @@
  * there is such a one.
  */
 import { z } from 'zod';
-import { describeError } from '../../errors.ts';
+import { ConfigError, describeError } from '../../errors.ts';
 import type { Command } from '../command.ts';
+import { pruneSession, type PrunedSession } from '../prune-sessions.ts';
 import {
   describeOwner,
   findSessions,
@@ -23,6 +24,14 @@ const brokenSessionSchema = z.strictObject({
   error: z.string(),
 });
 
+/** What `sheepfold sessions prune --json` prints. */
+export const prunedReportSchema = z.strictObject({
+  stateDir: z.string(),
+  sessions: z.array(
+    z.strictObject({ name: z.string(), sessionDir: z.string(), kept: z.string().nullable() }),
+  ),
+});
+
 /** What `sheepfold sessions --json` prints. */
 export const sessionsReportSchema = z.strictObject({
   stateDir: z.string(),
@@ -32,10 +41,22 @@ export const sessionsReportSchema = z.strictObject({
 type SessionsReport = z.infer<typeof sessionsReportSchema>;
 
 export const sessions: Command = {
-  summary: 'lists the sessions of a project: owner, age, live agents, open tasks',
+  summary:
+    'lists the sessions of a project: owner, age, live agents, open tasks; prune removes those that are over',
   options: { dir: { type: 'string' }, json: { type: 'boolean' } },
-  async run({ values, out, now, columns }) {
+  positionals: '[prune]',
+  async run({ values, positionals, out, now, columns }) {
     const stateDir = namedStateDir(values);
+    const [verb, ...more] = positionals;
+    if (more.length > 0 || (verb !== undefined && verb !== 'prune')) {
+      throw new ConfigError('invalid_argument', 'sheepfold sessions takes nothing, or prune.');
+    }
+    if (verb === 'prune') {
+      const pruned = await prune(stateDir, now);
+      if (values['json'] === true) out(JSON.stringify({ stateDir, sessions: pruned }, null, 2));
+      else for (const line of describePruned(pruned)) out(formatLine(line, columns));
+      return 0;
+    }
     const nowMs = now();
     const listed = await Promise.all(
       findSessions(stateDir)
@@ -48,6 +69,25 @@ export const sessions: Command = {
     return listed.some((one) => 'error' in one) ? 1 : 0;
   },
 };
+
+/** One after the other: each is taken for a moment. */
+async function prune(stateDir: string, now: () => number): Promise<readonly PrunedSession[]> {
+  const pruned: PrunedSession[] = [];
+  for (const place of findSessions(stateDir)) pruned.push(await pruneSession(place, now));
+  return pruned;
+}
+
+function describePruned(pruned: readonly PrunedSession[]) {
+  if (pruned.length === 0) return [[{ text: 'There is no session.' }]];
+  const width = columnFor(
+    pruned.map(({ name }) => name),
+    48,
+  );
+  return pruned.map(({ name, kept }) => [
+    { text: name, width },
+    { text: kept === null ? 'removed' : `left: ${kept}` },
+  ]);
+}
 
 async function view(place: SessionPlace, nowMs: number) {
   try {
