@@ -61,10 +61,11 @@ function whatIsLeft(store: Store): string | undefined {
   return untold ? 'something of it is still to be told' : undefined;
 }
 
+const ofStore = (name: string): boolean => name.startsWith('session.db');
+
 /** The store last: until then it can still be seen what this was. */
 function removeFiles(dir: string): void {
   const names = readdirSync(dir).filter((name) => name !== 'notes');
-  const ofStore = (name: string): boolean => name.startsWith('session.db');
   for (const name of [...names.filter((one) => !ofStore(one)), ...names.filter(ofStore)]) {
     rmSync(join(dir, name), { recursive: true, force: true });
   }
