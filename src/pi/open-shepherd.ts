@@ -1,8 +1,11 @@
 /** Opens the runtime for a Pi session: what Pi and the settings say becomes the runtime's options. */
 import type { ExtensionContext } from '@earendil-works/pi-coding-agent';
+import { homedir } from 'node:os';
+import { discoverAgents } from '../agents/catalog.ts';
 import { chooseHost } from '../hosts/choose.ts';
 import { createHosts } from '../hosts/hosts.ts';
 import { createShepherd } from '../runtime/create-shepherd.ts';
+import { viewCatalog } from '../runtime/definitions.ts';
 import type { LiveOptions } from '../runtime/live-options.ts';
 import { findSession } from '../runtime/session-dir.ts';
 import type { Shepherd } from '../runtime/shepherd.ts';
@@ -93,6 +96,17 @@ export function createHerdPolicy(): HerdPolicy {
     lead: (running, ctx) =>
       settingsOf(ctx).onChange((now) => running.configure(liveOptions(now, rootOf(ctx.cwd)))),
     staysOpen: (ctx) => settingsOf(ctx).read().settings.stayOpen,
+    definitions(ctx) {
+      const { agentScope, includeBundledAgents } = settingsOf(ctx).read().settings;
+      const catalog = discoverAgents({
+        cwd: ctx.cwd,
+        agentDir: agentDirOf(),
+        homeDir: homedir(),
+        scope: agentScope,
+        includeBundled: includeBundledAgents,
+      });
+      return viewCatalog(catalog);
+    },
     hasHerd: (ctx) =>
       findSession(stateDirOf(ctx.cwd), ctx.sessionManager.getSessionId()) !== undefined,
   };

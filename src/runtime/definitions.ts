@@ -8,7 +8,7 @@ export function viewCatalog({ agents, problems }: AgentCatalog): DefinitionsView
 }
 
 function viewDefinition(definition: AgentDefinition): DefinitionView {
-  const { name, description, source, path, tools, model } = definition;
+  const { name, description, source, path, tools, model, userInvocable } = definition;
   return {
     name,
     description,
@@ -16,5 +16,6 @@ function viewDefinition(definition: AgentDefinition): DefinitionView {
     path,
     ...(tools === undefined ? {} : { tools }),
     ...(model === undefined ? {} : { model }),
+    ...(userInvocable ? {} : { userInvocable }),
   };
 }

@@ -106,6 +106,8 @@ export interface DefinitionView {
   readonly tools?: readonly string[];
   /** Absent: it takes the Shepherd's. */
   readonly model?: string;
+  /** Only when its file says so: a model may spawn it, a user by hand may not. */
+  readonly userInvocable?: false;
 }
 
 export interface DefinitionsView {

@@ -7,6 +7,7 @@ import type {
 import { describe, expect, it } from 'vitest';
 import { registerShepherdCommand } from '../../src/pi/parent/commands/command.ts';
 import type { SessionHerd } from '../../src/pi/parent/herd-of-session.ts';
+import type { DefinitionView, Shepherd } from '../../src/runtime/shepherd.ts';
 import { eventually, openHerd, openWait, type TestHerd } from '../support/herd.ts';
 
 type Command = Omit<RegisteredCommand, 'name' | 'sourceInfo'>;
@@ -17,21 +18,36 @@ function setUp(herd?: TestHerd, mode: ExtensionCommandContext['mode'] = 'rpc') {
   const entries: unknown[] = [];
   const errors: string[] = [];
   let command: Command | undefined;
+  let started: ((event: unknown, ctx: unknown) => void) | undefined;
   const pi = {
     registerCommand: (_name: string, registered: Command) => (command = registered),
     registerEntryRenderer: () => undefined,
     appendEntry: (_type: string, data: unknown) => entries.push(data),
-    on: () => undefined,
+    on: (_event: string, handler: typeof started) => (started = handler),
   } as unknown as ExtensionAPI;
   const session: SessionHerd = {
     open: () =>
       herd === undefined ? Promise.reject(new Error('opened')) : Promise.resolve(herd.shepherd),
     running: () => Promise.resolve(herd?.shepherd),
+    atHand: () => herd?.shepherd,
     takeUp: () => Promise.reject(new Error('not here')),
     begin: () => undefined,
     end: () => Promise.resolve(),
   };
-  registerShepherdCommand(pi, { herd: session, settingsOf: undefined });
+  const definitions = [
+    { name: 'scout', description: 'Looks.', source: 'user', path: '/scout.md' },
+    {
+      name: 'guard',
+      description: 'Guards.',
+      source: 'user',
+      path: '/guard.md',
+      userInvocable: false,
+    },
+  ] as const;
+  registerShepherdCommand(pi, {
+    herd: session,
+    policy: { definitions: () => ({ agents: definitions, problems: [] }) },
+  });
   const ctx = {
     mode,
     hasUI: true,
@@ -40,6 +56,7 @@ function setUp(herd?: TestHerd, mode: ExtensionCommandContext['mode'] = 'rpc') {
       notify: (text: string, level?: string) => (level === 'error' ? errors : said).push(text),
     },
   } as unknown as ExtensionCommandContext;
+  started?.({}, ctx);
   return {
     said,
     errors,
@@ -78,7 +95,8 @@ describe('/shepherd', () => {
 
   it.each([
     ['colse x', /has no "colse"; the nearest is close/],
-    ['spawn', /^invalid_argument: Usage: \/shepherd spawn <definition> <label>$/],
+    ['spawn', /^invalid_argument: Usage: \/shepherd spawn <definition> <label> \(/],
+    ['spawn scout --label gate', /Usage: \/shepherd spawn .*the rest of the line/],
     ['spawn scout', /Usage: \/shepherd spawn/],
     ['adopt', /Usage: \/shepherd adopt <session>/],
     ['herd', /has no herd yet/],
@@ -111,6 +129,39 @@ describe('/shepherd', () => {
     expect(await run('status scout: one')).toMatch(/^Agent scout: one \(.*is waiting on/);
     expect(await run(`status ${taskId}`)).toContain(`task ${taskId} is waiting`);
     expect(await run('inspect')).toContain(herd.shepherd.sessionDir);
+  });
+
+  it('lists definitions without opening a herd', async () => {
+    const { run, errors } = setUp();
+    expect(await run('agents')).toContain('- scout (user): Looks.');
+    expect(errors).toEqual([]);
+  });
+
+  it('does not spawn what is for the model alone', async () => {
+    const herd = await openHerd();
+    const guard: DefinitionView = {
+      name: 'guard',
+      description: 'Guards.',
+      source: 'user',
+      path: '/guard.md',
+      userInvocable: false,
+    };
+    const shepherd: Shepherd = {
+      ...herd.shepherd,
+      definitions: () => ({ agents: [guard], problems: [] }),
+    };
+    const { run, errors } = setUp({ ...herd, shepherd });
+
+    await run('spawn guard the gate');
+
+    expect(errors).toEqual([expect.stringMatching(/guard\.md keeps guard for the model/)]);
+    expect(herd.host.launches).toEqual([]);
+  });
+
+  it('shows what went wrong without what a terminal would obey', async () => {
+    const { run, errors } = setUp();
+    await run('\u001B[31mred\u001B[0m');
+    expect(errors).toEqual([expect.stringContaining('has no "red"')]);
   });
 
   it('spawns with a label of several words, by its old name too', async () => {
@@ -164,6 +215,7 @@ describe('its completion', () => {
     expect(await complete('st')).toEqual(['status ']);
     expect(await complete('close ')).toEqual(['close scout: one', 'close scout: two']);
     expect(await complete('close SCOUT: t')).toEqual(['close scout: two']);
+    expect(await complete('close tw')).toEqual(['close scout: two']);
     expect(await complete('cancel ')).toEqual([`cancel ${taskId}`, `cancel ${question.messageId}`]);
     expect(await complete('spawn pl')).toEqual(['spawn planner']);
     expect(await complete('start pl')).toEqual(['start planner']);
@@ -173,9 +225,9 @@ describe('its completion', () => {
     expect(await complete('close scout: one')).toBeNull();
   });
 
-  it('offers nothing, and opens nothing, without a herd', async () => {
+  it('knows definitions before there is a herd, but those that are for the model alone', async () => {
     const { complete } = setUp();
     expect(await complete('close ')).toBeNull();
-    expect(await complete('spawn ')).toBeNull();
+    expect(await complete('spawn ')).toEqual(['spawn scout']);
   });
 });

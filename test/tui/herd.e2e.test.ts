@@ -62,13 +62,20 @@ describe.skipIf(!hasTmux)('the herd on a screen', () => {
     await terminal.enter('/shepherd colse x');
     await terminal.shows('the nearest is close');
 
-    await terminal.enter('/shepherd close planner: plan');
-    const collapsed = await terminal.shows(/Task settled/);
-    expect(collapsed).toContain('scout: survey completed');
-    await terminal.shows('The fence is seen to.');
-    expect(collapsed).not.toContain('The sign is gone.');
+    // Found by its label, taken by Tab.
+    await terminal.type('/shepherd close pla');
+    await terminal.shows(/→ planner: plan/);
+    await terminal.press('Tab');
+    await terminal.shows('/shepherd close planner: plan');
+    await terminal.press('Enter');
+    await terminal.shows('Task settled: scout: survey completed');
+    const collapsed = await terminal.shows('The fence is seen to.');
+    expect(collapsed).toMatch(/North gate first\. … ctrl\+o for all/);
+    expect(collapsed).not.toContain('The hinges are loose.');
     await terminal.press('C-o');
-    await terminal.shows('The sign is gone.');
+    expect(await terminal.shows('The sign is gone.')).toMatch(
+      /scout: survey: \d+ turns?, \d+ tool/,
+    );
     answer.letGo();
 
     await terminal.enter('and now?');

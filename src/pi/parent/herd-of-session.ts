@@ -9,8 +9,9 @@
  */
 import type { ExtensionAPI, ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { describeError } from '../../errors.ts';
-import type { Notice, Shepherd } from '../../runtime/shepherd.ts';
+import type { DefinitionsView, Notice, Shepherd } from '../../runtime/shepherd.ts';
 import type { LiveSettings } from '../../settings/live.ts';
+import { plain } from '../render/text.ts';
 import { lookForHerds } from './adopt.ts';
 import type { ParentNotices } from './notices.ts';
 import { showHerd } from './widget.ts';
@@ -35,6 +36,8 @@ export interface HerdPolicy {
   /** Has a running herd follow the settings; returns the stop. */
   readonly lead?: ((running: Shepherd, ctx: ExtensionContext) => () => void) | undefined;
   readonly settingsOf?: ((ctx: Pick<ExtensionContext, 'cwd'>) => LiveSettings) | undefined;
+  /** The agent definitions that count there, while no herd is open to ask. */
+  readonly definitions?: ((ctx: Pick<ExtensionContext, 'cwd'>) => DefinitionsView) | undefined;
 }
 
 export interface SessionHerd {
@@ -42,6 +45,8 @@ export interface SessionHerd {
   open(ctx: ExtensionContext): Promise<Shepherd>;
   /** The runtime if there is one. */
   running(): Promise<Shepherd | undefined>;
+  /** The runtime if it is open by now; waits for nothing. */
+  atHand(): Shepherd | undefined;
   /** Opens another herd in place of the one there is, which stays when that fails. */
   takeUp(ctx: ExtensionContext, name: string): Promise<void>;
   /** Takes up this session's own herd, and looks for others that were left behind. */
@@ -55,6 +60,7 @@ export function createSessionHerd(
   { policy, notices }: { readonly policy: HerdPolicy; readonly notices: ParentNotices },
 ): SessionHerd {
   let opened: Promise<Shepherd> | undefined;
+  let atHand: Shepherd | undefined;
   /** Settles once it is known which herd this session has. */
   let begun: Promise<void> = Promise.resolve();
   /** Ends what shows the herd and leads it. */
@@ -76,7 +82,9 @@ export function createSessionHerd(
   async function attendOnce(opening: Promise<Shepherd>, ctx: ExtensionContext): Promise<void> {
     try {
       const running = await opening;
-      if (opened === opening) letGo = attend(running, ctx);
+      if (opened !== opening) return;
+      atHand = running;
+      letGo = attend(running, ctx);
     } catch {
       // Its caller has the error; the next one tries anew.
       if (opened === opening) opened = undefined;
@@ -105,7 +113,7 @@ export function createSessionHerd(
   /** Of the settings: once a session, so that nobody is told the same thing with each change. */
   function tellProblems(ctx: ExtensionContext): void {
     for (const { message } of policy.settingsOf?.(ctx).read().problems ?? []) {
-      ctx.ui.notify(message, 'warning');
+      ctx.ui.notify(plain(message), 'warning');
     }
   }
 
@@ -118,6 +126,7 @@ export function createSessionHerd(
       await begun;
       return current();
     },
+    atHand: () => atHand,
     async takeUp(ctx, name) {
       const before = opened;
       const letGoBefore = letGo;
@@ -135,13 +144,14 @@ export function createSessionHerd(
     },
     begin(ctx) {
       begun = lookAround(ctx).catch((error: unknown) => {
-        ctx.ui.notify(describeError(error), 'error');
+        ctx.ui.notify(plain(describeError(error)), 'error');
       });
     },
     async end(ctx, reason) {
       await begun;
       const running = await current();
       opened = undefined;
+      atHand = undefined;
       letGo?.();
       letGo = undefined;
       // A runtime that never opened has nothing to close; its caller has the error.

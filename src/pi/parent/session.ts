@@ -1,6 +1,7 @@
 /** Makes a Pi session the Shepherd: its tools, its command, its notices, and its herd from start to end. */
 import type { ExtensionAPI } from '@earendil-works/pi-coding-agent';
 import { registerNoticeRenderers } from '../render/notice.ts';
+import { registerToolCallRenderer } from '../render/tool-call.ts';
 import { createParentTools } from '../tools/parent-tools.ts';
 import { registerShepherdCommand } from './commands/command.ts';
 import { createSessionHerd, type HerdPolicy } from './herd-of-session.ts';
@@ -10,9 +11,11 @@ import { registerNotices } from './notices.ts';
 export function registerParent(pi: ExtensionAPI, policy: HerdPolicy): void {
   const notices = registerNotices(pi);
   const herd = createSessionHerd(pi, { policy, notices });
-  for (const tool of createParentTools((ctx) => herd.open(ctx))) pi.registerTool(tool);
+  const tools = createParentTools((ctx) => herd.open(ctx));
+  for (const tool of tools) pi.registerTool(tool);
+  registerToolCallRenderer(pi, tools);
   registerNoticeRenderers(pi);
-  registerShepherdCommand(pi, { herd, settingsOf: policy.settingsOf });
+  registerShepherdCommand(pi, { herd, policy });
 
   pi.on('session_start', (_event, ctx) => {
     herd.begin(ctx);

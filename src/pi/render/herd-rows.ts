@@ -5,7 +5,7 @@
  * process, since an idle agent whose task waits is not finished.
  */
 import type { AgentStatus } from '../../runtime/shepherd.ts';
-import { columns, wrap } from './text.ts';
+import { columns, cut } from './text.ts';
 
 /** Pi cuts what a widget has more. */
 const maxLines = 10;
@@ -106,14 +106,6 @@ function clock(ms: number): string {
 
 /** Cuts or fills a text to exactly this many columns. */
 function fit(text: string, width: number): string {
-  const [plain = ''] = wrap(text.replaceAll('\n', ' '), Number.MAX_SAFE_INTEGER);
-  let cut = '';
-  let used = 0;
-  for (const character of plain) {
-    const wide = columns(character);
-    if (used + wide > width) break;
-    cut += character;
-    used += wide;
-  }
-  return cut + ' '.repeat(Math.max(0, width - used));
+  const line = cut(text, width);
+  return line + ' '.repeat(Math.max(0, width - columns(line)));
 }

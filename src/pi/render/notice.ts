@@ -1,45 +1,54 @@
 /** How notices look in Pi's transcript. Their text may come from a child: nothing in it is obeyed. */
 import type { ExtensionAPI, MessageRenderer } from '@earendil-works/pi-coding-agent';
-import type { Notice } from '../../runtime/shepherd.ts';
-import { wrap } from './text.ts';
+import { drawn } from './component.ts';
+import { noticeParts, type NoticeParts } from './notice-parts.ts';
+import { columns, cut, wrap } from './text.ts';
 
-const titles: Readonly<Record<Notice['kind'], string>> = {
-  'shepherd.task.completion': 'Task settled',
-  'shepherd.prompt.completion': 'Prompted turn over',
-  'shepherd.message.incoming': 'Message',
-  'shepherd.message.reply': 'Reply',
-  'shepherd.stale.wait': 'Still waiting',
-  'shepherd.stall': 'Stalled',
-  'shepherd.notice': 'Shepherd',
-};
-
-const collapsedLines = 6;
+/** What a notice takes until it is expanded. */
+const collapsedLines = 2;
 
 /** Registers a renderer for every kind of notice that the parent's session gets. */
 export function registerNoticeRenderers(pi: Pick<ExtensionAPI, 'registerMessageRenderer'>): void {
-  for (const [kind, title] of Object.entries(titles)) {
-    pi.registerMessageRenderer(kind, createRenderer(title));
+  for (const [kind, read] of Object.entries(noticeParts)) {
+    pi.registerMessageRenderer(kind, createRenderer(read));
   }
 }
 
-/** Draws a title and the text; a long text is cut until it is expanded. */
-function createRenderer(title: string): MessageRenderer {
-  return ({ content }, options, theme) => {
+/** Two lines say what happened; expanded, it is all that the model reads, and the facts besides. */
+function createRenderer(read: (text: string, details: unknown) => NoticeParts): MessageRenderer {
+  return ({ content, details }, options, theme) => {
     const { expanded, outputPad } = options;
     const text = typeof content === 'string' ? content : '';
-    return {
-      invalidate: () => undefined,
-      render(width) {
-        const room = Math.max(1, width - 2 * outputPad);
-        const lines = wrap(text, room);
-        const shown = expanded ? lines : lines.slice(0, collapsedLines);
-        const more = `… ${options.keyHint('app.tools.expand', 'for all')}`;
-        return [
-          theme.fg('accent', theme.bold(wrap(title, room)[0] ?? '')),
-          ...shown.map((line) => theme.fg('customMessageText', line)),
-          ...(shown.length < lines.length ? [theme.fg('dim', wrap(more, room)[0] ?? '')] : []),
-        ].map((line) => ' '.repeat(outputPad) + line);
-      },
-    };
+    const parts = read(text, details);
+    const heading = (line: string): string => theme.fg('accent', theme.bold(line));
+    const body = (line: string): string => theme.fg('customMessageText', line);
+    const dim = (line: string): string => theme.fg('dim', line);
+
+    function expand(room: number): string[] {
+      const { title, facts } = parts;
+      const besides = facts.flatMap((fact) => wrap(fact, room));
+      return [
+        heading(cut(title, room)),
+        ...wrap(text, room).map(body),
+        ...(besides.length === 0 ? [] : ['', ...besides.map(dim)]),
+      ];
+    }
+
+    function collapse(room: number): string[] {
+      const { headline, gist } = parts;
+      const head = headline === '' ? [] : [heading(cut(headline, room))];
+      const said = wrap(gist.trim(), room).slice(0, collapsedLines - head.length);
+      // A plain notice that fits has no more to show.
+      if (headline === '' && wrap(text, room).length <= collapsedLines) return said.map(body);
+      const hint = cut(`… ${options.keyHint('app.tools.expand', 'for all')}`, room);
+      const last = cut(said.pop() ?? '', Math.max(0, room - columns(hint) - 1));
+      return [...head, ...said.map(body), `${body(last)}${last === '' ? '' : ' '}${dim(hint)}`];
+    }
+
+    return drawn((width) => {
+      const room = Math.max(1, width - 2 * outputPad);
+      const lines = expanded ? expand(room) : collapse(room);
+      return lines.map((line) => ' '.repeat(outputPad) + line);
+    });
   };
 }

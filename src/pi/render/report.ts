@@ -1,7 +1,8 @@
 /** Draws a long answer of `/shepherd` in Pi's transcript; no model reads it. */
 import type { ExtensionAPI } from '@earendil-works/pi-coding-agent';
 import { z } from 'zod';
-import { wrap } from './text.ts';
+import { drawn } from './component.ts';
+import { cut, wrap } from './text.ts';
 
 /** The type of the session entry that holds one. */
 export const reportEntry = 'shepherd.report';
@@ -12,15 +13,12 @@ export function registerReportRenderer(pi: Pick<ExtensionAPI, 'registerEntryRend
   pi.registerEntryRenderer(reportEntry, ({ data }, _options, theme) => {
     const report = reportSchema.safeParse(data).data;
     if (report === undefined) return undefined;
-    return {
-      invalidate: () => undefined,
-      render: (width) => {
-        const room = Math.max(1, width - 2);
-        return [
-          theme.fg('accent', theme.bold(wrap(report.title, room)[0] ?? '')),
-          ...wrap(report.text, room).map((line) => theme.fg('text', line)),
-        ].map((line) => ` ${line}`);
-      },
-    };
+    return drawn((width) => {
+      const room = Math.max(1, width - 2);
+      return [
+        theme.fg('accent', theme.bold(cut(report.title, room))),
+        ...wrap(report.text, room).map((line) => theme.fg('text', line)),
+      ].map((line) => ` ${line}`);
+    });
   });
 }

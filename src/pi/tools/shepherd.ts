@@ -87,7 +87,7 @@ export function createShepherdTool(shepherd: GetShepherd): ParentTool {
 
 /** Narrows what counts; a definition that `shepherd_spawn` would not take is never listed. */
 export function listDefinitions(
-  runtime: Shepherd,
+  runtime: Pick<Shepherd, 'definitions'>,
   scope: 'user' | 'project' | 'both' = 'both',
 ): ShepherdOutcome {
   const { agents: known, problems } = runtime.definitions();

@@ -2,18 +2,35 @@
 import { ConfigError } from '../../../errors.ts';
 import { prune as pruneHerd } from '../../tools/shepherd.ts';
 import { agentNames, requestIds, taskIds } from './names.ts';
-import { firstWord, required, runningHerd, usageOf, type Verb } from './verb.ts';
+import { definitionsOf, firstWord, required, runningHerd, usageOf, type Verb } from './verb.ts';
 
 export const spawn: Verb = {
   name: 'spawn',
   aliases: ['start'],
   takes: '<definition> <label>',
   summary: 'starts an agent, idle; the label is the rest of the line',
-  complete: ({ running }) => (running?.definitions().agents ?? []).map(({ name }) => name),
+  complete: (scope) =>
+    definitionsOf(scope).agents.flatMap(({ name, userInvocable }) =>
+      userInvocable === false ? [] : name,
+    ),
   async run({ rest, herd, ctx }) {
     const [agent, label] = firstWord(rest);
-    if (label === '') throw new ConfigError('invalid_argument', usageOf(spawn));
-    const spawned = await (await herd.open(ctx)).spawn({ agent, label });
+    // The predecessor took options here; as a label they would be a surprise.
+    if (label === '' || label.startsWith('--')) {
+      throw new ConfigError(
+        'invalid_argument',
+        `${usageOf(spawn)} (the label is the rest of the line)`,
+      );
+    }
+    const running = await herd.open(ctx);
+    const wanted = running.definitions().agents.find(({ name }) => name === agent);
+    if (wanted?.userInvocable === false) {
+      throw new ConfigError(
+        'invalid_argument',
+        `${wanted.path} keeps ${agent} for the model: user-invocable is false there.`,
+      );
+    }
+    const spawned = await running.spawn({ agent, label });
     return [
       `${spawned.agent}: ${spawned.label} is ready and idle (${spawned.id}).`,
       ...(spawned.warnings ?? []),

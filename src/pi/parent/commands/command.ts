@@ -6,22 +6,19 @@ import type {
 } from '@earendil-works/pi-coding-agent';
 import { nearestFirst } from '../../../agents/nearest.ts';
 import { ConfigError, describeError } from '../../../errors.ts';
-import type { LiveSettings } from '../../../settings/live.ts';
 import { registerReportRenderer, reportEntry } from '../../render/report.ts';
+import { plain } from '../../render/text.ts';
 import type { SessionHerd } from '../herd-of-session.ts';
-import { firstWord, type Verb } from './verb.ts';
+import { firstWord, type CommandPolicy, type CompletionScope, type Verb } from './verb.ts';
 import { verbs } from './verbs.ts';
 
 interface CommandPorts {
   readonly herd: SessionHerd;
-  readonly settingsOf: ((ctx: Pick<ExtensionContext, 'cwd'>) => LiveSettings) | undefined;
+  readonly policy: CommandPolicy;
 }
 
 /** Registers the command with its completion, and how a long answer is drawn. */
-export function registerShepherdCommand(
-  pi: ExtensionAPI,
-  { herd, settingsOf }: CommandPorts,
-): void {
+export function registerShepherdCommand(pi: ExtensionAPI, { herd, policy }: CommandPorts): void {
   let context: ExtensionContext | undefined;
   registerReportRenderer(pi);
   pi.on('session_start', (_event, ctx) => {
@@ -33,20 +30,15 @@ export function registerShepherdCommand(
     if (ctx.mode === 'tui' && text.includes('\n')) {
       pi.appendEntry(reportEntry, { title, text });
     } else {
-      ctx.ui.notify(text);
+      ctx.ui.notify(plain(text));
     }
   }
 
   pi.registerCommand('shepherd', {
     description: `leads the herd: ${verbs.map(({ name }) => name).join(', ')}`,
     getArgumentCompletions: (prefix) =>
-      completions(prefix, async () => ({
-        // Nothing waits for a herd that is only being opened.
-        running: await Promise.race([herd.running(), Promise.resolve(undefined)]).catch(
-          () => undefined,
-        ),
-        ctx: context,
-      })),
+      // Nothing waits for a herd that is only being opened.
+      completions(prefix, () => ({ running: herd.atHand(), ctx: context, policy })),
     async handler(args, ctx) {
       const [word, rest] = firstWord(args);
       try {
@@ -55,10 +47,10 @@ export function registerShepherdCommand(
           return;
         }
         const verb = findVerb(word);
-        const text = await verb.run({ rest, ctx, herd, settingsOf });
+        const text = await verb.run({ rest, ctx, herd, policy });
         if (text !== undefined) show(text, `/shepherd ${verb.name}`, ctx);
       } catch (error) {
-        ctx.ui.notify(describeError(error), 'error');
+        ctx.ui.notify(plain(describeError(error)), 'error');
       }
     },
   });
@@ -87,10 +79,7 @@ function findVerb(word: string): Verb {
  * Verbs first, then what fits the verb; a value stands for everything behind `/shepherd`. What is written
  * out is offered no more: Enter would take the offer in place of sending the line.
  */
-async function completions(
-  prefix: string,
-  scope: () => Promise<Parameters<NonNullable<Verb['complete']>>[0]>,
-) {
+async function completions(prefix: string, scope: () => CompletionScope) {
   const [, word = '', blank = '', begun = ''] = /^\s*(\S*)(\s*)([\s\S]*)$/.exec(prefix) ?? [];
   if (blank === '') {
     const items = verbs
@@ -105,8 +94,12 @@ async function completions(
   const verb = verbs.find(({ name, aliases = [] }) => name === word || aliases.includes(word));
   if (verb?.complete === undefined) return null;
   const wanted = begun.toLowerCase();
-  const items = [...new Set(await verb.complete(await scope()))]
-    .filter((item) => item.toLowerCase().startsWith(wanted) && item.length > begun.length)
+  const items = [...new Set(await verb.complete(scope()))]
+    .filter((item) => beginsWith(item.toLowerCase(), wanted) && item.toLowerCase() !== wanted)
     .map((item) => ({ value: `${word} ${item}`, label: item }));
   return items.length === 0 ? null : items;
 }
+
+/** An agent is found by its label, too. */
+const beginsWith = (item: string, wanted: string): boolean =>
+  item.startsWith(wanted) || (wanted !== '' && item.includes(`: ${wanted}`));

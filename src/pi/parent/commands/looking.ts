@@ -3,13 +3,16 @@ import { readOutcome } from '../../tools/read.ts';
 import { listDefinitions, listHerd } from '../../tools/shepherd.ts';
 import { statusOutcome } from '../../tools/status.ts';
 import { agentNames, taskIds } from './names.ts';
-import { required, runningHerd, type Verb } from './verb.ts';
+import { definitionsOf, required, runningHerd, type Verb } from './verb.ts';
 
 export const agents: Verb = {
   name: 'agents',
   takes: '',
   summary: 'lists the agent definitions that can be spawned',
-  run: async ({ herd, ctx }) => listDefinitions(await herd.open(ctx)).text,
+  async run({ herd, ctx, policy }) {
+    const running = await herd.running();
+    return listDefinitions({ definitions: () => definitionsOf({ running, ctx, policy }) }).text;
+  },
 };
 
 export const herdVerb: Verb = {

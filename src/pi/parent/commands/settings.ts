@@ -7,7 +7,7 @@ export const settings: Verb = {
   name: 'settings',
   takes: '',
   summary: 'shows and edits the settings of the user and of this project',
-  async run({ ctx, settingsOf }) {
+  async run({ ctx, policy: { settingsOf } }) {
     if (settingsOf === undefined) {
       throw new ConfigError(
         'invalid_argument',

@@ -1,23 +1,26 @@
 /** What one verb of `/shepherd` is; the table of all is `verbs.ts`. */
 import type { ExtensionCommandContext, ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { ConfigError } from '../../../errors.ts';
-import type { Shepherd } from '../../../runtime/shepherd.ts';
-import type { LiveSettings } from '../../../settings/live.ts';
-import type { SessionHerd } from '../herd-of-session.ts';
+import type { DefinitionsView, Shepherd } from '../../../runtime/shepherd.ts';
+import type { HerdPolicy, SessionHerd } from '../herd-of-session.ts';
 
 export interface VerbCall {
   /** What stands behind the verb, without blanks at its ends. */
   readonly rest: string;
   readonly ctx: ExtensionCommandContext;
   readonly herd: SessionHerd;
-  readonly settingsOf: ((ctx: Pick<ExtensionContext, 'cwd'>) => LiveSettings) | undefined;
+  readonly policy: CommandPolicy;
 }
+
+/** What a verb may ask while no herd is open. */
+export type CommandPolicy = Pick<HerdPolicy, 'settingsOf' | 'definitions'>;
 
 /** What a verb's completion may look at; nothing is opened for it. */
 export interface CompletionScope {
   readonly running: Shepherd | undefined;
   /** Of the session that was started last. */
   readonly ctx: ExtensionContext | undefined;
+  readonly policy: CommandPolicy;
 }
 
 export interface Verb {
@@ -47,6 +50,12 @@ export function required(verb: Pick<Verb, 'name' | 'takes'>, text: string): stri
 export function firstWord(text: string): readonly [word: string, rest: string] {
   const [, word = '', rest = ''] = /^(\S*)\s*([\s\S]*)$/.exec(text.trim()) ?? [];
   return [word, rest.trim()];
+}
+
+/** The definitions that count now; of the herd, if there is one: its program may have others. */
+export function definitionsOf({ running, ctx, policy }: CompletionScope): DefinitionsView {
+  const found = ctx === undefined ? undefined : policy.definitions?.(ctx);
+  return running?.definitions() ?? found ?? { agents: [], problems: [] };
 }
 
 /** @throws ConfigError `invalid_argument` when this session has no herd. */
