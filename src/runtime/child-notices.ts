@@ -1,6 +1,6 @@
 /** What the runtime itself tells a child: news about its questions, its mail, its task. */
 import { SHEPHERD_ID } from '../ids.ts';
-import { passiveNoticeCodes, type EnvelopeOf } from '../mailbox/envelope.ts';
+import { passiveNoticeCodes, type EnvelopeDraft, type EnvelopeOf } from '../mailbox/envelope.ts';
 import type { Frame } from './herd.ts';
 
 /** Notes that an envelope is on its way which wakes this agent: what it says next may be about that. */
@@ -27,13 +27,30 @@ export function tellChild(
   if (herd.agent(agentId)?.getSnapshot().hasTag('ready') !== true) return;
   const messageId = herd.ids.messageId(nowMs);
   if (!passiveNoticeCodes.has(notice.code ?? '')) callChild(frame, agentId, messageId);
+  publishToChild(frame, { kind: 'notice', targetId: agentId, ...notice }, { messageId });
+}
+
+/**
+ * Causes an envelope of the Shepherd's own into an agent's inbox, and returns its id.
+ *
+ * @param to `launch`: a replaced incarnation; by default the living one.
+ */
+export function publishToChild(
+  frame: Frame,
+  draft: EnvelopeDraft,
+  to: { readonly messageId?: string | undefined; readonly launch?: number | undefined } = {},
+): string {
+  const { herd, nowMs } = frame;
+  const { messageId = herd.ids.messageId(nowMs), launch } = to;
   frame.effect({
     type: 'publish',
-    agentId,
+    agentId: draft.targetId,
+    ...(launch === undefined ? {} : { launch }),
     messageId,
     senderId: SHEPHERD_ID,
     createdAtMs: nowMs,
     hops: 0,
-    draft: { kind: 'notice', targetId: agentId, ...notice },
+    draft,
   });
+  return messageId;
 }

@@ -11,6 +11,7 @@ import { SHEPHERD_ID } from '../ids.ts';
 import { describeAttachment } from '../mailbox/attachment.ts';
 import { canonicalJson } from '../mailbox/envelope.ts';
 import { firstCharacters, isLongerThan } from '../text.ts';
+import { publishToChild } from './child-notices.ts';
 import { beginNote } from './fieldnotes.ts';
 import { fitsEnvelope, refuseClosedSession, refuseFullInbox } from './limits.ts';
 import type { Frame, LiveAgent } from './herd.ts';
@@ -224,7 +225,7 @@ export function dispatchTask(
  * @param preface what stands before the task's own text.
  */
 export function publishTask(frame: Frame, taskId: string, preface = ''): void {
-  const { draft, nowMs } = frame;
+  const { draft } = frame;
   const task = draft.get('task', taskId);
   if (task === undefined) return;
   const { agentId, description, messageId, deadlineAtMs } = task;
@@ -237,19 +238,15 @@ export function publishTask(frame: Frame, taskId: string, preface = ''): void {
     attachment === undefined
       ? { content: whole }
       : { content: `${preface}${firstCharacters(description, excerptCharacters)}`, attachment };
-  frame.effect({
-    type: 'publish',
-    agentId,
-    messageId,
-    senderId: SHEPHERD_ID,
-    createdAtMs: nowMs,
-    hops: 0,
-    draft: {
+  publishToChild(
+    frame,
+    {
       kind: 'task',
       targetId: agentId,
       taskId,
       ...text,
       ...(deadlineAtMs === null ? {} : { deadlineAt: deadlineAtMs }),
     },
-  });
+    { messageId },
+  );
 }

@@ -12,12 +12,11 @@ import {
   describeError,
   type MailboxErrorCode,
 } from '../errors.ts';
-import { SHEPHERD_ID } from '../ids.ts';
 import { firstCharacters } from '../text.ts';
 import { contentHash, type Envelope, type EnvelopeOf } from '../mailbox/envelope.ts';
 import type { Incarnation } from '../mailbox/layout.ts';
 import { toAgentEvent, toFailureEvent, toStartedEvent, toTaskEvent } from '../mailbox/adapter.ts';
-import { settleCall } from './child-notices.ts';
+import { publishToChild, settleCall } from './child-notices.ts';
 import { activeTaskId, keepLate, routeUtterance, type Utterance } from './conversation.ts';
 import type { Frame } from './herd.ts';
 import { refuseTooManyCharacters } from './limits.ts';
@@ -182,23 +181,12 @@ function sendVerdict(
   verdict: VerdictBody,
   to: { readonly messageId?: string | undefined; readonly launch?: number } = {},
 ): string {
-  const { messageId = frame.herd.ids.messageId(frame.nowMs), launch } = to;
-  frame.effect({
-    type: 'publish',
-    agentId: agent.id,
-    ...(launch === undefined ? {} : { launch }),
-    messageId,
-    senderId: SHEPHERD_ID,
-    createdAtMs: frame.nowMs,
-    hops: 0,
-    draft: {
-      kind: 'verdict',
-      targetId: agent.id,
-      forMessageId: envelope.messageId,
-      ...verdict,
-    },
-  });
-  return messageId;
+  const { messageId: forMessageId } = envelope;
+  return publishToChild(
+    frame,
+    { kind: 'verdict', targetId: agent.id, forMessageId, ...verdict },
+    to,
+  );
 }
 
 function speak(

@@ -8,7 +8,7 @@ import type { Evidence } from '../mailbox/envelope.ts';
 import { SHEPHERD_ID } from '../ids.ts';
 import { TaskError } from '../errors.ts';
 import type { Fact } from './charts.ts';
-import { tellChild } from './child-notices.ts';
+import { publishToChild, tellChild } from './child-notices.ts';
 import { dispatchTask } from './delegate.ts';
 import { changesNote, noteTask } from './fieldnotes.ts';
 import { launchFresh } from './fresh-launch.ts';
@@ -202,26 +202,18 @@ function recordAgentState(frame: Frame, agentId: string, state: AgentState): voi
  * time begins when it has been told (`outcomes.ts`).
  */
 function releaseTask(frame: Frame, agentId: string, taskId: string): void {
-  const { herd, draft, nowMs } = frame;
+  const { herd, draft } = frame;
   const actor = herd.agent(agentId);
   const result = draft.get('task', taskId)?.result;
   if (actor === undefined || result === undefined) return;
   const agent = actor.getSnapshot();
   if (!agent.hasTag('ready') && !agent.matches({ process: 'starting' })) return;
-  frame.effect({
-    type: 'publish',
-    agentId,
-    messageId: herd.ids.messageId(nowMs),
-    senderId: SHEPHERD_ID,
-    createdAtMs: nowMs,
-    hops: 0,
-    draft: {
-      kind: 'task_closed',
-      targetId: agentId,
-      taskId,
-      status: result.status,
-      ...(result.error === undefined ? {} : { error: result.error }),
-    },
+  publishToChild(frame, {
+    kind: 'task_closed',
+    targetId: agentId,
+    taskId,
+    status: result.status,
+    ...(result.error === undefined ? {} : { error: result.error }),
   });
 }
 

@@ -5,10 +5,9 @@
  */
 import type { PromptContext } from '../../machines/index.ts';
 import { ConfigError, MailboxError, TaskError } from '../errors.ts';
-import { SHEPHERD_ID } from '../ids.ts';
 import { promptCode, type EnvelopeOf } from '../mailbox/envelope.ts';
 import { firstCharacters } from '../text.ts';
-import { callChild } from './child-notices.ts';
+import { callChild, publishToChild } from './child-notices.ts';
 import type { Frame } from './herd.ts';
 import { refuseClosedSession, refuseTooManyCharacters } from './limits.ts';
 import { sendPassiveNotice } from './notices.ts';
@@ -38,20 +37,11 @@ export function promptAgent(
   draft.put('prompt', { id: promptId, agentId, messageId, createdAtMs: nowMs });
   frame.send(actor, { type: 'prompt.open', prompt: { promptId, agentId, sentAtMs: nowMs } });
   callChild(frame, agentId, messageId);
-  frame.effect({
-    type: 'publish',
-    agentId,
-    messageId,
-    senderId: SHEPHERD_ID,
-    createdAtMs: nowMs,
-    hops: 0,
-    draft: {
-      kind: 'notice',
-      targetId: agentId,
-      code: promptCode,
-      content: message.toWellFormed(),
-    },
-  });
+  publishToChild(
+    frame,
+    { kind: 'notice', targetId: agentId, code: promptCode, content: message.toWellFormed() },
+    { messageId },
+  );
   return { promptId, agentId };
 }
 
