@@ -36,8 +36,7 @@ export {
   type MakeChildCommand,
 } from './runtime/launcher.ts';
 export { type LiveOptions, type LivePolicy } from './runtime/live-options.ts';
-export { type Policy } from './runtime/policy.ts';
-export { type Retention } from './runtime/retention.ts';
+export { type Policy, type Retention } from './runtime/policy.ts';
 export {
   type AgentState,
   type AgentStatus,

@@ -9,7 +9,7 @@ import type { Envelope } from '../mailbox/envelope.ts';
 import type { Incarnation } from '../mailbox/layout.ts';
 import type { Mailbox } from '../mailbox/mailbox.ts';
 import { openBoxes } from './launcher.ts';
-import type { EffectOutcome } from './outcomes.ts';
+import type { EffectOutcome } from './effect-outcome.ts';
 import type { AgentRecord, Effect } from './records.ts';
 import type { Store } from './store.ts';
 

@@ -11,7 +11,7 @@
  */
 import { isRetryable, ShepherdError } from '../errors.ts';
 import type { Effect } from './records.ts';
-import type { EffectOutcome } from './outcomes.ts';
+import type { EffectOutcome } from './effect-outcome.ts';
 
 export interface EffectPorts {
   /** Does one effect; rejects with what went wrong. Synchronous ones keep their callers quick. */

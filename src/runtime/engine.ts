@@ -28,11 +28,12 @@ import {
 import { applyFact } from './facts.ts';
 import { isNoteTroubleNew, tellNoteTrouble } from './fieldnotes.ts';
 import { createHerd, type Frame, type Herd } from './herd.ts';
-import { confirmEffect, handleExit, noteDialog, type EffectOutcome } from './outcomes.ts';
+import type { EffectOutcome } from './effect-outcome.ts';
+import { confirmEffect, handleExit, noteDialog } from './outcomes.ts';
 import type { LivePolicy } from './live-options.ts';
-import type { Policy } from './policy.ts';
+import type { Policy, Retention } from './policy.ts';
 import { createPump } from './pump.ts';
-import { forgetFinished, type Retention } from './retention.ts';
+import { forgetFinished } from './retention.ts';
 import type { Effect } from './records.ts';
 import type { Change } from './shepherd.ts';
 import { createSignsOfLife } from './signs-of-life.ts';

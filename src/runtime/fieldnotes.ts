@@ -13,7 +13,7 @@ import type { NoteFiles } from '../notes/note-files.ts';
 import { noteSlug, writeNote, type NoteFacts, type NoteStatus } from '../notes/note.ts';
 import type { Frame } from './herd.ts';
 import { sendPassiveNotice } from './notices.ts';
-import type { EffectOutcome } from './outcomes.ts';
+import type { EffectOutcome } from './effect-outcome.ts';
 import type { AgentRecord, TaskRecord } from './records.ts';
 import { nameOf, type Reader } from './router.ts';
 

@@ -1,8 +1,7 @@
 /** What may change while a session is open. */
 import type { AgentScope } from '../agents/catalog.ts';
 import type { Limits } from '../mailbox/limits.ts';
-import type { Policy } from './policy.ts';
-import type { Retention } from './retention.ts';
+import type { Policy, Retention } from './policy.ts';
 
 /** Rules that a session can be given anew; what a child goes by is fixed when the session opens. */
 export type LivePolicy = Omit<Policy, keyof Limits | 'fieldnotes'>;

@@ -4,31 +4,19 @@
  * Each is an input of its own step, so that an effect that was repeated changes nothing twice.
  */
 import { describeError, ShepherdError } from '../errors.ts';
-import type { CloseOutcome, PlaceRef, ProcessExit } from '../hosts/host.ts';
+import type { ProcessExit } from '../hosts/host.ts';
 import type { Envelope } from '../mailbox/envelope.ts';
 import type { Incarnation } from '../mailbox/layout.ts';
 import { settleCall, tellChild } from './child-notices.ts';
 import { confirmNote } from './fieldnotes.ts';
+import type { EffectOutcome } from './effect-outcome.ts';
 import type { Frame } from './herd.ts';
 import { sendPassiveNotice } from './notices.ts';
 import { failPrompt } from './prompts.ts';
 import type { Effect } from './records.ts';
 import { advanceReceipt, failMessage, messageOf } from './receipts.ts';
 import { nameOf } from './router.ts';
-import type { StallLook } from './stall-look.ts';
 import { confirmBail, confirmLook } from './stalls.ts';
-
-/** How an effect went; `error` ends it as well as success does. */
-export type EffectOutcome =
-  | {
-      readonly ok: true;
-      readonly place?: PlaceRef;
-      readonly closed?: CloseOutcome;
-      readonly look?: StallLook;
-      /** The file of a note. */
-      readonly note?: string;
-    }
-  | { readonly ok: false; readonly error: unknown };
 
 /**
  * Takes an effect off the list and tells whoever waited for it.

@@ -12,7 +12,7 @@ import { createNoteFiles } from '../notes/note-files.ts';
 import { appendStallLine } from '../stall/log.ts';
 import { performNote } from './fieldnotes.ts';
 import { launchDirOf, openBoxes, prepareLaunch, type MakeChildCommand } from './launcher.ts';
-import type { EffectOutcome } from './outcomes.ts';
+import type { EffectOutcome } from './effect-outcome.ts';
 import type { Effect } from './records.ts';
 import type { SessionDir } from './session-dir.ts';
 import type { Notice } from './shepherd.ts';

@@ -52,3 +52,11 @@ export const defaultPolicy: Policy = {
 export function limitsOf(policy: Policy): Limits {
   return limitsSchema.strip().parse(policy);
 }
+
+/** How much of what has ended is kept. */
+export interface Retention {
+  /** How many finished tasks, and as many of each other finished thing, are kept; 0 for none. */
+  readonly keep: number;
+  /** How long a finished thing is kept at most, in ms. */
+  readonly keepMs: number;
+}

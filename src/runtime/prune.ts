@@ -6,7 +6,8 @@
  * PN3. The journal stays: what happened can be looked at afterwards.
  */
 import type { Frame } from './herd.ts';
-import { forgetAgents, forgetKeys, forgetTasks, type Retention } from './retention.ts';
+import type { Retention } from './policy.ts';
+import { forgetAgents, forgetKeys, forgetTasks } from './retention.ts';
 import type { PruneResult } from './shepherd.ts';
 
 const nothingKept: Retention = { keep: 0, keepMs: 0 };

@@ -10,14 +10,8 @@
 import { SHEPHERD_ID } from '../ids.ts';
 import type { Frame } from './herd.ts';
 import { minuteMs } from './limits.ts';
+import type { Retention } from './policy.ts';
 import type { AgentRecord, MessageRecord, Table, Tables, TaskRecord } from './records.ts';
-
-export interface Retention {
-  /** How many finished tasks, and as many of each other finished thing, are kept; 0 for none. */
-  readonly keep: number;
-  /** How long a finished thing is kept at most, in ms. */
-  readonly keepMs: number;
-}
 
 /** Handled envelopes for each task that is kept. */
 const seenFactor = 10;

@@ -9,7 +9,7 @@ import type * as Sqlite from 'node:sqlite';
 import { ConfigError, describeError, MailboxError, ShepherdError } from '../errors.ts';
 import { errnoOf } from '../mailbox/mail-fs.ts';
 import type { Table, Tables } from './records.ts';
-import type { SessionOwner } from './session-lock.ts';
+import type { SessionOwner } from './session-owner.ts';
 import type { JournalRow, Store } from './store.ts';
 
 /** Version of the file's layout and of the charts' snapshots; another one is refused. */

@@ -8,7 +8,7 @@ import { judgeOwner, type OwnerVerdict } from '../hosts/owner.ts';
 import { launchDirOf } from './launcher.ts';
 import type { AgentRecord } from './records.ts';
 import { isPruned, launchesOf, sessionNames } from './session-dir.ts';
-import type { OwnerState, SessionOwner } from './session-lock.ts';
+import type { OwnerState, SessionOwner } from './session-owner.ts';
 import { openSessionStore } from './session-store.ts';
 import type { Store } from './store.ts';
 

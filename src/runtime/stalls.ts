@@ -9,7 +9,7 @@ import type { Fact } from './charts.ts';
 import { handOver } from './fresh-launch.ts';
 import type { Frame } from './herd.ts';
 import { sendStall } from './notices.ts';
-import type { EffectOutcome } from './outcomes.ts';
+import type { EffectOutcome } from './effect-outcome.ts';
 import type { AgentRecord } from './records.ts';
 import { excerpt, nameOf } from './router.ts';
 import { describeError } from '../errors.ts';

@@ -7,7 +7,7 @@
  * ST2. Reading sees committed data only; a running step reads through its draft.
  */
 import type { Table, Tables } from './records.ts';
-import type { SessionOwner } from './session-lock.ts';
+import type { SessionOwner } from './session-owner.ts';
 
 /** One step's changes. */
 export interface Commit {

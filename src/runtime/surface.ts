@@ -23,7 +23,7 @@ import { closeAgent, sayAsShepherd, spawnAgent, watchTasks } from './commands.ts
 import { delegateTask } from './delegate.ts';
 import type { Engine } from './engine.ts';
 import type { LiveOptions } from './live-options.ts';
-import type { EffectOutcome } from './outcomes.ts';
+import type { EffectOutcome } from './effect-outcome.ts';
 import {
   cancelOptions,
   delegateOptions,

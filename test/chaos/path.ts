@@ -9,7 +9,7 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { DatabaseSync } from 'node:sqlite';
 import type { AgentHost } from '../../src/hosts/host.ts';
-import type { OwnerState } from '../../src/runtime/session-lock.ts';
+import type { OwnerState } from '../../src/runtime/session-owner.ts';
 import type { Notice } from '../../src/runtime/shepherd.ts';
 import type { Store } from '../../src/runtime/store.ts';
 import { gap, inputs, type Input, type Kill, type Passed, type Point } from './points.ts';

@@ -11,7 +11,7 @@ import { ShepherdError } from '../../src/errors.ts';
 import { createProcessHost } from '../../src/hosts/process.ts';
 import { createShepherd } from '../../src/runtime/create-shepherd.ts';
 import type { RequestRecord } from '../../src/runtime/records.ts';
-import type { Retention } from '../../src/runtime/retention.ts';
+import type { Retention } from '../../src/runtime/policy.ts';
 import { openSessionStore } from '../../src/runtime/session-store.ts';
 import type { Shepherd } from '../../src/runtime/shepherd.ts';
 import type { Store } from '../../src/runtime/store.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { MailboxError } from '../../src/errors.ts';
 import { createEffectQueue } from '../../src/runtime/effects.ts';
-import type { EffectOutcome } from '../../src/runtime/outcomes.ts';
+import type { EffectOutcome } from '../../src/runtime/effect-outcome.ts';
 import type { Effect } from '../../src/runtime/records.ts';
 
 beforeEach(() => {

@@ -7,7 +7,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { describeSelf, type OwnerIdentity } from '../../src/hosts/owner.ts';
 import { identify } from '../../src/hosts/processes.ts';
 import { createIdMaker } from '../../src/ids.ts';
-import { takeSession, type SessionOwner } from '../../src/runtime/session-lock.ts';
+import { takeSession } from '../../src/runtime/session-lock.ts';
+import type { SessionOwner } from '../../src/runtime/session-owner.ts';
 import { openSessionStore } from '../../src/runtime/session-store.ts';
 import type { Store } from '../../src/runtime/store.ts';
 
