@@ -88,6 +88,8 @@ export interface AgentHost {
   watch(listener: (event: HostEvent) => void): () => void;
   /** Takes up a place that an earlier process opened: it is watched from now on. */
   adopt(ref: PlaceRef): Promise<Inspection>;
+  /** Takes away what these places still show, where their child is proven gone; rejects never. */
+  tidy?(refs: readonly PlaceRef[]): Promise<void>;
   /** Releases timers and handles; children stay. */
   dispose(): void;
 }

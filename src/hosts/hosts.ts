@@ -47,6 +47,9 @@ export function createHosts(kind: HostKind): AgentHost {
       const host = all.find((one) => one.kind === ref.host);
       return host === undefined ? { presence: 'unknown' } : host.adopt(ref);
     },
+    async tidy(refs) {
+      for (const host of all) await host.tidy?.(refs.filter((ref) => ref.host === host.kind));
+    },
     dispose() {
       for (const host of all) host.dispose();
     },

@@ -208,6 +208,14 @@ export function createLaunchHost(ports: LaunchHostPorts): AgentHost {
       return inspection;
     },
 
+    async tidy(refs) {
+      for (const ref of refs) {
+        const { presence } = await inspectLaunch(ref.launchDir, { now });
+        if (presence !== 'dead' && presence !== 'gone') continue;
+        await ports.onClosed?.(ref).catch(() => undefined);
+      }
+    },
+
     dispose: () => places.dispose(),
   };
 }

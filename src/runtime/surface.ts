@@ -181,6 +181,8 @@ export function createSurface(surface: SurfaceOptions): Shepherd {
       // Also of an agent that failed a moment ago a process may still be ending.
       const limit = AbortSignal.timeout(disposeLimitMs);
       await Promise.race([allEnded(), once(limit, 'abort')]);
+      // Nobody is left who could look at it.
+      await host.tidy?.(store.all('agent').flatMap(({ place }) => place ?? []));
     } finally {
       letGo('released');
     }

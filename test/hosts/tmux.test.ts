@@ -79,6 +79,19 @@ describe.skipIf(!hasTmux)('a pane', () => {
     expect((await bench.host.inspect(ref)).presence).toBe('dead');
   });
 
+  it('that ended by itself shows what it showed, until it is tidied away; a living one stays', async () => {
+    const ended = await bench.host.open(bench.launch());
+    const alive = await bench.host.open(bench.launch());
+    await bench.end(ended, 'code 3');
+    await until('it is dead', async () => (await bench.host.inspect(ended)).presence === 'dead');
+    expect(await bench.host.read(ended, { lines: 10 })).toContain('ready');
+
+    await bench.host.tidy?.([ended, alive]);
+
+    await expect(findPane(bench.tmux, ended.launchId)).rejects.toMatchObject({ code: 'not_found' });
+    expect(await findPane(bench.tmux, alive.launchId)).toMatch(/^%/);
+  });
+
   it('that exits at once is never lost, forty times', async () => {
     const opened = await Promise.all(
       Array.from({ length: 40 }, () =>
