@@ -86,6 +86,7 @@ export const agentStatusSchema = z.strictObject({
   task: taskStatusSchema.optional(),
   queue: z.array(z.string()).readonly().optional(),
   stalledMs: z.number().optional(),
+  host: z.string().optional(),
   launch: z.int().optional(),
   error: z.string().optional(),
 });

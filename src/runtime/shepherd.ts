@@ -241,6 +241,8 @@ export interface AgentStatus {
   readonly queue?: readonly string[];
   /** It has stalled: something is expected of it, and it has shown nothing for so long, in ms. */
   readonly stalledMs?: number;
+  /** Where it runs: `process`, `tmux`, or what a program brings; absent until it was opened. */
+  readonly host?: string;
   /** Number of its launch, once a fresh child has taken over: from 2. */
   readonly launch?: number;
   readonly error?: string;

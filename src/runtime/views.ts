@@ -86,6 +86,7 @@ export function viewAgent(reader: Reader, agent: AgentRecord, nowMs: number): Ag
       : { task: viewTask(reader, task, nowMs) }),
     ...(agent.queue.length === 0 ? {} : { queue: agent.queue }),
     ...(agent.stalledSinceMs === undefined ? {} : { stalledMs: nowMs - agent.stalledSinceMs }),
+    ...(agent.place === undefined ? {} : { host: agent.place.host }),
     ...(agent.launch === 1 ? {} : { launch: agent.launch }),
     ...(agent.error === undefined ? {} : { error: describeAgentError(agent.error) }),
   };

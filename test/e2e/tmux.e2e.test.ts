@@ -62,6 +62,7 @@ describe.skipIf(!hasTmux)('agents in tmux', () => {
     expect(screen).toContain('I wait for planner.');
     const panes = await tmux?.call('list-panes', '-a', '-F', '#{window_panes}');
     expect(panes?.trim().split('\n')).toEqual(['2', '2']);
+    expect(shepherd.status(scout.id).host).toBe('tmux');
     const dir = join(shepherd.sessionDir, '..', '..', '..');
     const shown = await runCommand(attach, {
       values: { dir, print: true },

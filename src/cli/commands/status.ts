@@ -118,9 +118,17 @@ function describe({ session, atMs, agents, settled }: StatusReport): readonly (r
   ];
 }
 
-function agentLine({ state, task, error, stalledMs }: AgentStatus, name: Cell): readonly Cell[] {
+function agentLine(
+  { state, task, error, stalledMs, host }: AgentStatus,
+  name: Cell,
+): readonly Cell[] {
   const process: Cell = { text: state, width: 8, style: isEnded(state) ? 'red' : undefined };
-  if (task === undefined) return [name, process, { text: error ?? 'no task' }];
+  // The usual place is not worth a word.
+  const place: Cell = {
+    text: host === undefined || host === 'process' ? '' : `in ${host}`,
+    style: 'dim',
+  };
+  if (task === undefined) return [name, process, { text: error ?? 'no task' }, place];
   return [
     name,
     process,
@@ -128,6 +136,7 @@ function agentLine({ state, task, error, stalledMs }: AgentStatus, name: Cell): 
     { text: describeWait(task), style: 'yellow' },
     { text: task.stale === true ? 'stale' : '', style: 'red' },
     { text: stalledMs === undefined ? '' : `stalled ${formatDuration(stalledMs)}`, style: 'red' },
+    place,
     { text: error ?? shortDescription(task) },
   ];
 }
