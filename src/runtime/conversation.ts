@@ -27,6 +27,7 @@ import {
   type Chain,
 } from './limits.ts';
 import { sendIncoming } from './notices.ts';
+import { advanceReceipt } from './receipts.ts';
 import type { RequestRecord, TaskRecord } from './records.ts';
 import { nameOf, refuseWaitCycle, resolveTarget } from './router.ts';
 
@@ -197,6 +198,7 @@ export function keepLate(
 ): void {
   const task = frame.draft.get('task', taskId);
   if (task?.result === undefined) return;
+  frame.noteLate(late.fromId);
   const lateEvents = [...task.lateEvents, late];
   frame.draft.put('task', { ...task, lateEvents, result: { ...task.result, lateEvents } });
 }
@@ -272,7 +274,7 @@ function answer(frame: Frame, said: Utterance, request: RequestRecord): void {
   const actor = frame.herd.request(request.id);
   if (actor === undefined) return;
   frame.send(actor, toReplyEvent({ ...said, replyTo: request.id }));
-  frame.draft.change('message', request.id, { receipt: 'answered' });
+  advanceReceipt(frame, request.id, 'answered');
 }
 
 function openRequest(
@@ -347,7 +349,15 @@ function handOver(
   if (targetId === SHEPHERD_ID) {
     const { messageId, senderId, content, threadId, replyTo, expectsReply } = said;
     const kind = replyTo === undefined ? 'message' : 'reply';
-    frame.move({ messageId, kind, from: senderId, to: targetId });
+    frame.move({
+      messageId,
+      kind,
+      from: senderId,
+      to: targetId,
+      ...(replyTo === undefined ? {} : { about: replyTo }),
+      ...(expectsReply ? { asks: true } : {}),
+      ...(taskId === undefined ? {} : { taskId }),
+    });
     sendIncoming(frame, { messageId, senderId, content, taskId, threadId, replyTo, expectsReply });
     return;
   }

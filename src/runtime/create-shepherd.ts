@@ -6,7 +6,6 @@
  */
 import { homedir } from 'node:os';
 import { basename, resolve } from 'node:path';
-import type { InspectionEvent } from 'xstate';
 import {
   discoverAgents,
   findAgent,
@@ -21,6 +20,7 @@ import { createIdMaker, type IdMaker } from '../ids.ts';
 import { agentDirOf, stateDirOf } from '../settings/places.ts';
 import { createFilesystemMailbox } from '../mailbox/filesystem-mailbox.ts';
 import { createEngine } from './engine.ts';
+import type { Inspector } from './inspector-feed.ts';
 import { piChildCommand, type MakeChildCommand } from './launcher.ts';
 import type { LiveOptions } from './live-options.ts';
 import { createPerformer } from './perform.ts';
@@ -85,7 +85,11 @@ export interface ShepherdOptions {
    * `wall` of one's own none, and then no sleep is looked for.
    */
   readonly monotonic?: (() => number) | undefined;
-  readonly inspect?: ((event: InspectionEvent) => void) | undefined;
+  /**
+   * Sees what XState shows of every actor, after each step; `toStatelyInspector` makes one for Stately's tools.
+   * One that throws or cannot keep up is cut off, and the session goes on.
+   */
+  readonly inspect?: Inspector | undefined;
   /** Opens the session's file. Default: SQLite. */
   readonly openStore?:
     ((path: string, options: { readonly mayCreate: boolean }) => Store) | undefined;

@@ -7,7 +7,6 @@
  * G1. Nothing happens outside before the step that caused it is committed.
  * G2. A crashing chart is contained in a step of its own; the input that caused it is not repeated.
  */
-import type { InspectionEvent } from 'xstate';
 import { ConfigError, isDiskError, ShepherdError, TaskError, describeError } from '../errors.ts';
 import type { AgentHost } from '../hosts/host.ts';
 import type { IdMaker } from '../ids.ts';
@@ -17,6 +16,7 @@ import { tellOfAbsence, watchForAbsence } from './absence.ts';
 import { createSessionBoxes, incarnationOf, isOver, type RetireEffect } from './boxes.ts';
 import { createChangeFeed } from './changes.ts';
 import { createActorClock, driveClock, type DueTimer } from './clock.ts';
+import { describeMove } from './describe-move.ts';
 import { createEffectQueue } from './effects.ts';
 import {
   containCrash,
@@ -26,6 +26,7 @@ import {
   refuseSuperseded,
 } from './envelopes.ts';
 import { applyFact } from './facts.ts';
+import { createInspectorFeed, type Inspector } from './inspector-feed.ts';
 import { isNoteTroubleNew, tellNoteTrouble } from './fieldnotes.ts';
 import { createHerd, type Frame, type Herd } from './herd.ts';
 import type { EffectOutcome } from './effect-outcome.ts';
@@ -34,6 +35,7 @@ import type { LivePolicy } from './live-options.ts';
 import type { Policy, Retention } from './policy.ts';
 import { createPump } from './pump.ts';
 import { forgetFinished } from './retention.ts';
+import { sendPassiveNotice } from './notices.ts';
 import type { Effect } from './records.ts';
 import type { Change } from './shepherd.ts';
 import { createSignsOfLife } from './signs-of-life.ts';
@@ -55,7 +57,7 @@ export interface EngineOptions {
   readonly perform: (
     effect: Exclude<Effect, RetireEffect>,
   ) => EffectOutcome | Promise<EffectOutcome>;
-  readonly inspect?: ((event: InspectionEvent) => void) | undefined;
+  readonly inspect?: Inspector | undefined;
 }
 
 export interface Engine {
@@ -127,7 +129,9 @@ export function createEngine(options: EngineOptions): Engine {
     ids,
     policy,
     applyFact,
-    inspect: options.inspect,
+    inspect:
+      options.inspect &&
+      createInspectorFeed({ inspector: options.inspect, onCutOff: noteInspectorCutOff }),
     unread: (agentId) => (herd.agent(agentId) === undefined ? 0 : boxes.depth(agentId)),
   });
 
@@ -153,6 +157,15 @@ export function createEngine(options: EngineOptions): Engine {
       return true;
     },
   });
+
+  function noteInspectorCutOff(reason: string): void {
+    if (stopped) return;
+    const text = `The inspector was cut off: ${reason}. The session goes on without it.`;
+    attempt('inspector cut off', (frame) => {
+      frame.noteError(text);
+      sendPassiveNotice(frame, text, { code: 'inspector_cut_off' });
+    });
+  }
 
   /** Reads the outbox of an incarnation that is over once more and closes it; what lies there is late. */
   function closeBoxes(effect: Parameters<typeof boxes.close>[0]): readonly Envelope[] | undefined {
@@ -348,9 +361,10 @@ export function createEngine(options: EngineOptions): Engine {
       (frame) => {
         frame.move({
           messageId: envelope.messageId,
-          kind: envelope.kind,
+          ...describeMove(envelope),
           from: agent.id,
           to: envelope.targetId,
+          ...(isHeard ? {} : { isLate: true }),
         });
         if (isHeard) handleEnvelope(frame, agent, { envelope, isAgain });
         else if (agent.launch !== from.launch) refuseSuperseded(frame, agent, { from, envelope });

@@ -9,7 +9,13 @@
  * HD3. An actor that throws is rolled back; what it owned fails in a step of its own.
  * HD4. Time stands still within a step.
  */
-import { createActor, type ActorRefFrom, type AnyActorRef, type InspectionEvent } from 'xstate';
+import {
+  createActor,
+  type ActorRefFrom,
+  type AnyActorRef,
+  type InspectedMicrostepEvent,
+  type InspectionEvent,
+} from 'xstate';
 import type {
   AgentInput,
   RequestInput,
@@ -22,9 +28,18 @@ import { ShepherdError, TaskError } from '../errors.ts';
 import type { IdMaker } from '../ids.ts';
 import { createCharts, type Charts, type Fact } from './charts.ts';
 import type { ActorClock, DueTimer } from './clock.ts';
+import { describeMove } from './describe-move.ts';
 import type { Policy } from './policy.ts';
 import type { Effect, EffectBody } from './records.ts';
-import { createDraft, type ActorState, type Draft, type Move, type Store } from './store.ts';
+import {
+  createDraft,
+  type ActorState,
+  type Draft,
+  type JournalRow,
+  type Move,
+  type Store,
+  type Taken,
+} from './store.ts';
 
 export type LiveAgent = ActorRefFrom<Charts['agent']>;
 export type LiveRequest = ActorRefFrom<Charts['request']>;
@@ -44,6 +59,10 @@ export interface Frame {
   effect(body: EffectBody): Effect;
   /** Notes an envelope's way in the journal, where it is not sent. */
   move(move: Move): void;
+  /** Says in the journal that what came in from there was late. */
+  noteLate(senderId: string): void;
+  /** Says in the journal how far a message has come. */
+  noteReceipt(receipt: NonNullable<JournalRow['receipts']>[number]): void;
   /** Says in the journal what went wrong and led to this step. */
   noteError(error: string): void;
   /** Why charts refused something in this step; the sender's verdict. */
@@ -113,6 +132,8 @@ interface RunningStep {
   readonly facts: Fact[];
   readonly effects: Effect[];
   readonly moves: Move[];
+  readonly receipts: NonNullable<JournalRow['receipts']>[number][];
+  readonly taken: Taken[];
   readonly touched: Set<string>;
   readonly reaped: Set<string>;
   /** Actors below others that have ended, by id: they are gone before the commit. */
@@ -147,15 +168,10 @@ export function createHerd(options: HerdOptions): Herd {
     find: (actorId) => actors.get(actorId),
   });
 
-  let inspector = options.inspect;
-
-  /** Cut off when it throws: XState would have the actor it looks at fail, or stop for ever. */
+  /** The journal names the transitions of a step; XState tells of them here only. */
   function inspect(event: InspectionEvent): void {
-    try {
-      inspector?.(event);
-    } catch {
-      inspector = undefined;
-    }
+    if (event.type === '@xstate.microstep') running?.taken.push(...transitionsOf(event));
+    options.inspect?.(event);
   }
 
   let session = startSession(store.snapshot(sessionActorId));
@@ -166,7 +182,7 @@ export function createHerd(options: HerdOptions): Herd {
       clock,
       input: { sessionId: options.sessionId },
       ...(snapshot === undefined ? {} : { snapshot: snapshot as never }),
-      ...(inspector === undefined ? {} : { inspect }),
+      inspect,
     });
     observe(sessionActorId, actor);
     actor.start();
@@ -267,6 +283,7 @@ export function createHerd(options: HerdOptions): Herd {
     const draft = createDraft(store);
     const effects: Effect[] = [];
     const moves: Move[] = [];
+    const receipts: RunningStep['receipts'] = [];
     let draining = false;
 
     function advance(move: () => void): void {
@@ -284,6 +301,8 @@ export function createHerd(options: HerdOptions): Herd {
       facts: [],
       effects,
       moves,
+      receipts,
+      taken: [],
       touched: new Set(),
       reaped: new Set(),
       finished: new Map(),
@@ -301,11 +320,21 @@ export function createHerd(options: HerdOptions): Herd {
           draft.put('effect', effect);
           if (effect.type === 'publish') {
             const { messageId, senderId, agentId } = effect;
-            moves.push({ messageId, kind: effect.draft.kind, from: senderId, to: agentId });
+            moves.push({
+              messageId,
+              ...describeMove(effect.draft),
+              from: senderId,
+              to: agentId,
+            });
           }
           return effect;
         },
         move: (move) => moves.push(move),
+        noteLate(senderId) {
+          const [incoming] = moves;
+          if (incoming?.from === senderId) moves[0] = { ...incoming, isLate: true };
+        },
+        noteReceipt: (receipt) => receipts.push(receipt),
         noteError(error) {
           step.error = error;
         },
@@ -406,6 +435,8 @@ export function createHerd(options: HerdOptions): Herd {
             input,
             actors: journaled(step, snapshots),
             moves: step.moves,
+            ...(step.taken.length === 0 ? {} : { taken: step.taken }),
+            ...(step.receipts.length === 0 ? {} : { receipts: step.receipts }),
             ...(step.error === undefined ? {} : { error: step.error }),
           },
         });
@@ -460,6 +491,18 @@ function crashError(crash: { readonly actorId: string; readonly error: unknown }
     cause: crash.error,
     data: { actorId: crash.actorId },
   });
+}
+
+function transitionsOf(event: InspectedMicrostepEvent): readonly Taken[] {
+  const { actorRef, event: cause, _transitions: transitions } = event;
+  if (cause.type === 'xstate.init') return [];
+  const actorId = 'id' in actorRef && typeof actorRef.id === 'string' ? actorRef.id : '';
+  return transitions.map(({ source, target }) => ({
+    actorId,
+    event: cause.type,
+    from: source.id,
+    to: target?.map(({ id }) => id) ?? [],
+  }));
 }
 
 interface PersistedActor {

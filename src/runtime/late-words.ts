@@ -50,6 +50,7 @@ export function handOnLate(
       kind,
       from: senderId,
       to: targetId,
+      isLate: true,
       ...(isHandedOn ? {} : { isDead: true }),
     });
   }

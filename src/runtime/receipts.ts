@@ -20,6 +20,7 @@ export function advanceReceipt(frame: Frame, messageId: string, receipt: Receipt
   if (message === undefined || order.indexOf(receipt) <= order.indexOf(message.receipt)) return;
   if (message.receipt === 'answered') return;
   frame.draft.put('message', { ...message, receipt });
+  frame.noteReceipt({ messageId, receipt });
 }
 
 /** The message that a notice shows, if it shows one. */

@@ -8,6 +8,7 @@
  */
 import type { Table, Tables } from './records.ts';
 import type { SessionOwner } from './session-owner.ts';
+import type { Receipt } from './shepherd.ts';
 
 /** One step's changes. */
 export interface Commit {
@@ -38,6 +39,25 @@ export interface Move {
   readonly to: string;
   /** It is a dead letter from now on. */
   readonly isDead?: true;
+  /** It came when it could change nothing any more, and is kept as that. */
+  readonly isLate?: true;
+  /** It asks for a reply. */
+  readonly asks?: true;
+  /** The envelope that this one answers, judges or confirms. */
+  readonly about?: string;
+  /** Of a verdict: why that envelope is refused. */
+  readonly code?: string;
+  readonly taskId?: string;
+}
+
+/** A transition that an actor took; the ids are those of the chart's states. */
+export interface Taken {
+  readonly actorId: string;
+  /** Type of the event, as in the chart: `task.done`, `xstate.after.taskDeadline.task.open`. */
+  readonly event: string;
+  readonly from: string;
+  /** Empty for a transition that leaves its state as it is. */
+  readonly to: readonly string[];
 }
 
 /** What a step was about; with the touched actors' states any past moment can be shown. */
@@ -47,8 +67,12 @@ export interface JournalRow {
   readonly input: string;
   /** Those that it touched, with all below them; also what ended in it. */
   readonly actors: readonly ActorState[];
+  /** Transitions of this step, in order. */
+  readonly taken?: readonly Taken[];
   /** Envelopes that this step took in, sent out or gave up. */
   readonly moves: readonly Move[];
+  /** How far messages had come with this step. */
+  readonly receipts?: readonly { readonly messageId: string; readonly receipt: Receipt }[];
   /** What went wrong in the step before, and was rolled back. */
   readonly error?: string;
 }

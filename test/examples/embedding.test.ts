@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import {
   createChildMailbox,
   createIdMaker,
@@ -88,5 +88,5 @@ it('shows every actor to the inspector that was passed in', async () => {
     },
   });
 
-  expect(ids).toContain(shepherd.status('survey').id);
+  await vi.waitFor(() => expect(ids).toContain(shepherd.status('survey').id));
 });

@@ -14,7 +14,8 @@ async function openWatched(options: HerdOptions = {}) {
     },
   });
   /** Has the chart of an actor throw when it reads this; what is kept of it stays sound. */
-  const spoil = (actorId: string, field: string): void => {
+  const spoil = async (actorId: string, field: string): Promise<void> => {
+    await eventually(() => expect(actors.has(actorId)).toBe(true));
     const snapshot = actors.get(actorId)?.getSnapshot() as { context: object };
     Object.defineProperty(snapshot.context, field, {
       get: () => {
@@ -32,7 +33,7 @@ async function openWatched(options: HerdOptions = {}) {
 describe('a chart that throws', () => {
   it('fails what its actor owned, and everybody else lives on', async () => {
     const { herd, one, two, taskId, other, spoil } = await openWatched();
-    spoil(taskId, 'staleAfterMs');
+    await spoil(taskId, 'staleAfterMs');
 
     const answer = await one.say('shepherd', 'Which gate?', { expectsReply: true });
 
@@ -50,7 +51,7 @@ describe('a chart that throws', () => {
 
   it('is in the journal, with what went wrong', async () => {
     const { herd, one, taskId, spoil } = await openWatched();
-    spoil(taskId, 'staleAfterMs');
+    await spoil(taskId, 'staleAfterMs');
 
     await one.say('shepherd', 'Which gate?', { expectsReply: true });
 
@@ -62,7 +63,7 @@ describe('a chart that throws', () => {
 
   it('leaves its agent alive, which can be given another task', async () => {
     const { herd, one, taskId, spoil } = await openWatched();
-    spoil(taskId, 'staleAfterMs');
+    await spoil(taskId, 'staleAfterMs');
     await one.say('shepherd', 'Which gate?', { expectsReply: true });
 
     const next = await herd.delegate(one, 'Again.');
@@ -72,7 +73,7 @@ describe('a chart that throws', () => {
 
   it('leaves nothing of the step in which it threw', async () => {
     const { herd, one, taskId, spoil } = await openWatched();
-    spoil(taskId, 'staleAfterMs');
+    await spoil(taskId, 'staleAfterMs');
 
     await one.say('shepherd', 'Which gate?', { expectsReply: true });
 
@@ -87,7 +88,7 @@ describe('a chart that throws', () => {
 
   it('is not given the same envelope again, and lets later mail pass', async () => {
     const { herd, one, taskId, spoil } = await openWatched();
-    spoil(taskId, 'staleAfterMs');
+    await spoil(taskId, 'staleAfterMs');
     await one.say('shepherd', 'Which gate?', { expectsReply: true });
     const before = herd.notices.length;
 
@@ -101,7 +102,7 @@ describe('a chart that throws', () => {
 
   it('in the middle of a burst costs nobody else’s place in it', async () => {
     const { herd, one, two, taskId, spoil } = await openWatched();
-    spoil(taskId, 'staleAfterMs');
+    await spoil(taskId, 'staleAfterMs');
     const say = (content: string, expectsReply = false) =>
       one.send({ kind: 'message', targetId: two.id, content, delivery: 'followUp', expectsReply });
 
@@ -120,7 +121,7 @@ describe('a chart that throws', () => {
 
   it('refuses a call of the Shepherd, and is contained as well', async () => {
     const { herd, one, two, taskId, other, spoil } = await openWatched();
-    spoil(taskId, 'staleAfterMs');
+    await spoil(taskId, 'staleAfterMs');
 
     await expect(
       herd.shepherd.message({ target: one.id, message: 'How far?', taskId, expectsReply: true }),
@@ -136,7 +137,7 @@ describe('a chart that throws', () => {
     const { one, two, taskId, other, spoil } = herd;
     await one.say('shepherd', 'Which gate?', { expectsReply: true });
     await two.say('shepherd', 'How many?', { expectsReply: true });
-    spoil(taskId, 'taskId');
+    await spoil(taskId, 'taskId');
 
     herd.herd.advance(1_000);
 
@@ -153,7 +154,7 @@ describe('a chart that throws', () => {
       policy: { replyTimeoutMs: 1_000 },
     });
     await one.say('shepherd', 'Which gate?', { expectsReply: true });
-    spoil('session', 'liveAgents');
+    await spoil('session', 'liveAgents');
 
     await expect(herd.shepherd.spawn({ agent: 'scout', label: 'three' })).rejects.toMatchObject({
       code: 'internal_error',
@@ -169,7 +170,7 @@ describe('a chart that throws', () => {
   it('of a watcher costs the call, not the task: the same word again settles and is told', async () => {
     const { herd, one, taskId, spoil } = await openWatched();
     const { watcherId } = herd.shepherd.watch(taskId);
-    spoil(watcherId, 'settled');
+    await spoil(watcherId, 'settled');
 
     expect(await one.done('completed')).toMatchObject({ ok: false, code: 'internal_error' });
     expect(herd.shepherd.task(taskId).state).toBe('running');
@@ -187,7 +188,7 @@ describe('a chart that throws', () => {
     const { herd, one, taskId, spoil } = await openWatched();
     const { watcherId } = herd.shepherd.watch(taskId);
     await one.done('completed');
-    spoil(watcherId, 'settled');
+    await spoil(watcherId, 'settled');
 
     herd.advance(25);
 
@@ -201,7 +202,7 @@ describe('a chart that throws', () => {
 
   it('is forgotten by the next process: nothing of it was kept', async () => {
     const { herd, one, two, taskId, other, spoil } = await openWatched();
-    spoil(taskId, 'staleAfterMs');
+    await spoil(taskId, 'staleAfterMs');
     await one.say('shepherd', 'Which gate?', { expectsReply: true });
     herd.abandon();
 
@@ -216,7 +217,7 @@ describe('a chart that throws', () => {
 describe('a handler that throws', () => {
   it('refuses a call of the Shepherd with internal_error, and nothing has changed', async () => {
     const { herd, one, taskId, spoil } = await openWatched();
-    spoil(taskId, 'requests');
+    await spoil(taskId, 'requests');
 
     await expect(
       herd.shepherd.message({ target: one.id, message: 'How far?', taskId, expectsReply: true }),
@@ -232,7 +233,7 @@ describe('a handler that throws', () => {
 
   it('refuses a child’s envelope, which is not repeated', async () => {
     const { herd, one, taskId, spoil } = await openWatched();
-    spoil(taskId, 'requests');
+    await spoil(taskId, 'requests');
 
     const answer = await one.say('shepherd', 'Which gate?', { expectsReply: true });
 
@@ -257,7 +258,7 @@ describe('an inspector', () => {
     const taskId = await herd.delegate(one);
     const question = await one.say('shepherd', 'Which gate?', { expectsReply: true });
 
-    expect(parents.get(question.messageId)).toBe(taskId);
+    await eventually(() => expect(parents.get(question.messageId)).toBe(taskId));
     expect(parents.get(taskId)).toBe(one.id);
     expect(parents.get(one.id)).toBe('session');
     expect(parents.get('session')).toBeUndefined();
@@ -271,7 +272,8 @@ describe('an inspector', () => {
       },
     });
     const one = await herd.hatch('one');
-    await herd.hatch('two');
+    const two = await herd.hatch('two');
+    await eventually(() => expect(born).toContain(two.id));
     const before = born.length;
 
     herd.store.break(1);
@@ -300,6 +302,11 @@ describe('an inspector', () => {
       await child.done('completed');
 
       expect(await herd.shepherd.settled(taskId)).toMatchObject({ status: 'completed' });
+      await eventually(() =>
+        expect(textsOf(herd, 'shepherd.notice')).toContainEqual(
+          expect.stringContaining('bad glasses'),
+        ),
+      );
       expect(calls).toBe(1);
     },
   );

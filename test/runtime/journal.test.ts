@@ -86,14 +86,69 @@ describe('the row of a step', () => {
   });
 
   it('has the news that it sends', async () => {
-    const { herd, one, two, question } = await openWait();
+    const { herd, one, two, taskId, question } = await openWait();
 
     await herd.shepherd.close(two.id);
     const { messageId } = await one.receives('notice', (n) => n.requestId === question.messageId);
 
     expect(movesOf(herd, 'notice')).toEqual([
-      { messageId, kind: 'notice', from: 'shepherd', to: one.id },
+      {
+        messageId,
+        kind: 'notice',
+        from: 'shepherd',
+        to: one.id,
+        about: question.messageId,
+        taskId,
+      },
     ]);
+  });
+
+  it('has the transitions that its actors took', async () => {
+    const herd = await openHerd();
+    const child = await herd.hatch('one');
+    const taskId = await herd.delegate(child);
+
+    await child.done('completed');
+
+    const row = rowsOf(herd).find(({ input }) => input === 'envelope task_done');
+    expect(row?.taken).toContainEqual({
+      actorId: taskId,
+      event: 'task.done',
+      from: 'task.open.running',
+      to: ['task.completed'],
+    });
+  });
+
+  it('has why an envelope was refused, and what came late', async () => {
+    const herd = await openHerd();
+    const child = await herd.hatch('one');
+    const taskId = await herd.delegate(child);
+    herd.shepherd.cancel(taskId);
+
+    const { messageId } = await child.done('completed', { taskId });
+
+    expect(movesOf(herd, 'task_done')).toMatchObject([{ messageId, isLate: true, taskId }]);
+    expect(movesOf(herd, 'verdict')).toMatchObject([{ about: messageId, code: 'task_settled' }]);
+  });
+
+  it('has how far messages have come', async () => {
+    const { herd, one, two, question } = await openWait();
+    two.send({
+      kind: 'receipt',
+      targetId: 'shepherd',
+      forMessageId: question.messageId,
+      receipt: 'delivered',
+    });
+    await two.say(one.id, 'Left.', { replyTo: question.messageId });
+
+    const receipts = rowsOf(herd).flatMap((row) => row.receipts ?? []);
+    expect(receipts.filter(({ messageId }) => messageId === question.messageId)).toEqual([
+      { messageId: question.messageId, receipt: 'delivered' },
+      { messageId: question.messageId, receipt: 'answered' },
+    ]);
+    expect(movesOf(herd, 'reply')).toContainEqual(
+      expect.objectContaining({ about: question.messageId, to: one.id }),
+    );
   });
 
   it('has the letters that nobody read', async () => {
