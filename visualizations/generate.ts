@@ -1,5 +1,5 @@
 /**
- * `npm run visualize`: writes a Mermaid diagram and a definition of each machine beside this file;
+ * `npm run visualize`: writes the pictures and a definition of each machine, and the page that shows them;
  * `-- --check` writes nothing and fails when one is stale.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { documents } from './documents.ts';
 
 const isCheck = process.argv.includes('--check');
 let stale = 0;
-for (const { file, text } of documents()) {
+for (const { file, text } of await documents()) {
   const url = new URL(file, import.meta.url);
   if (!isCheck) {
     writeFileSync(url, text);
