@@ -24,6 +24,8 @@ export { createMemoryHost } from './hosts/memory.ts';
 export { createProcessHost } from './hosts/process.ts';
 export { createTmuxHost } from './hosts/tmux/host.ts';
 export { createIdMaker, type IdMaker } from './ids.ts';
+export { startInspector, type Inspector, type InspectorOptions } from './inspector/server.ts';
+export { toStatelyInspector, type StatelyEvent } from './inspector/stately.ts';
 export { readIdentity, type Identity } from './mailbox/capability.ts';
 export { createChildMailbox, type ChildMailbox } from './mailbox/child-mailbox.ts';
 export { type Delivery, type Envelope, type EnvelopeDraft } from './mailbox/envelope.ts';

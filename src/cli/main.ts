@@ -11,6 +11,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   status: async () => (await import('./commands/status.ts')).status,
   stalls: async () => (await import('./commands/stalls.ts')).stalls,
   'detect-stall': async () => (await import('./commands/detect-stall.ts')).detectStall,
+  inspect: async () => (await import('./commands/inspect.ts')).inspect,
   attach: async () => (await import('./commands/attach.ts')).attach,
   interrupt: async () => (await import('./commands/interrupt.ts')).interrupt,
   mailbox: async () => (await import('./commands/mailbox.ts')).mailbox,

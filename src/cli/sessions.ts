@@ -119,7 +119,8 @@ function namesOf(places: readonly SessionPlace[]): string {
   return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-function storePathOf({ name, dir }: SessionPlace): string {
+/** @throws ConfigError `invalid_setting` for a directory without one. */
+export function storePathOf({ name, dir }: SessionPlace): string {
   const path = join(dir, 'session.db');
   if (existsSync(path)) return path;
   throw new ConfigError('invalid_setting', `${name} has no ${basename(path)}.`);

@@ -4,7 +4,7 @@ import type {
   ExtensionCommandContext,
   RegisteredCommand,
 } from '@earendil-works/pi-coding-agent';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { registerShepherdCommand } from '../../src/pi/parent/commands/command.ts';
 import type { SessionHerd } from '../../src/pi/parent/herd-of-session.ts';
 import type { DefinitionView, Shepherd } from '../../src/runtime/shepherd.ts';
@@ -18,12 +18,13 @@ function setUp(herd?: TestHerd, mode: ExtensionCommandContext['mode'] = 'rpc') {
   const entries: unknown[] = [];
   const errors: string[] = [];
   let command: Command | undefined;
-  let started: ((event: unknown, ctx: unknown) => void) | undefined;
+  const handlers = new Map<string, (event: unknown, ctx: unknown) => unknown>();
   const pi = {
     registerCommand: (_name: string, registered: Command) => (command = registered),
     registerEntryRenderer: () => undefined,
     appendEntry: (_type: string, data: unknown) => entries.push(data),
-    on: (_event: string, handler: typeof started) => (started = handler),
+    on: (event: string, handler: (event: unknown, ctx: unknown) => unknown) =>
+      handlers.set(event, handler),
   } as unknown as ExtensionAPI;
   const session: SessionHerd = {
     open: () =>
@@ -56,8 +57,13 @@ function setUp(herd?: TestHerd, mode: ExtensionCommandContext['mode'] = 'rpc') {
       notify: (text: string, level?: string) => (level === 'error' ? errors : said).push(text),
     },
   } as unknown as ExtensionCommandContext;
-  started?.({}, ctx);
+  handlers.get('session_start')?.({}, ctx);
+  const end = async () => {
+    await handlers.get('session_shutdown')?.({}, ctx);
+  };
+  onTestFinished(end);
   return {
+    end,
     said,
     errors,
     entries,
@@ -128,7 +134,18 @@ describe('/shepherd', () => {
     expect(await run('status')).toMatch(/^Live agents: 2/);
     expect(await run('status scout: one')).toMatch(/^Agent scout: one \(.*is waiting on/);
     expect(await run(`status ${taskId}`)).toContain(`task ${taskId} is waiting`);
-    expect(await run('inspect')).toContain(herd.shepherd.sessionDir);
+  });
+
+  it('opens one page over the herd, and closes it with the session', async () => {
+    const { herd } = await openWait();
+    const { run, end } = setUp(herd);
+
+    const url = /http:\S+/.exec(await run('inspect'))?.[0] ?? '';
+
+    expect(await run('inspect')).toContain(url);
+    expect((await fetch(url)).status).toBe(200);
+    await end();
+    await expect(fetch(url)).rejects.toThrow('fetch failed');
   });
 
   it('lists definitions without opening a herd', async () => {

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 const tools = [
   ['python3', 'python3'],
   ['tmux', 'tmux'],
+  ['chromium', 'chromium'],
 ] as const;
 
 function isThere(command: string): boolean {

@@ -9,6 +9,7 @@ import { ConfigError, describeError } from '../../../errors.ts';
 import { registerReportRenderer, reportEntry } from '../../render/report.ts';
 import { plain } from '../../render/text.ts';
 import type { SessionHerd } from '../herd-of-session.ts';
+import { createInspection } from '../inspection.ts';
 import { firstWord, type CommandPolicy, type CompletionScope, type Verb } from './verb.ts';
 import { verbs } from './verbs.ts';
 
@@ -20,10 +21,13 @@ interface CommandPorts {
 /** Registers the command with its completion, and how a long answer is drawn. */
 export function registerShepherdCommand(pi: ExtensionAPI, { herd, policy }: CommandPorts): void {
   let context: ExtensionContext | undefined;
+  const inspection = createInspection();
   registerReportRenderer(pi);
   pi.on('session_start', (_event, ctx) => {
     context = ctx;
   });
+
+  pi.on('session_shutdown', () => inspection.close());
 
   /** On a screen a long answer stands in the transcript, where no model reads it. */
   function show(text: string, title: string, ctx: ExtensionCommandContext): void {
@@ -47,7 +51,7 @@ export function registerShepherdCommand(pi: ExtensionAPI, { herd, policy }: Comm
           return;
         }
         const verb = findVerb(word);
-        const text = await verb.run({ rest, ctx, herd, policy });
+        const text = await verb.run({ rest, ctx, herd, policy, inspection });
         if (text !== undefined) show(text, `/shepherd ${verb.name}`, ctx);
       } catch (error) {
         ctx.ui.notify(plain(describeError(error)), 'error');

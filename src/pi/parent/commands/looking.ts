@@ -52,9 +52,9 @@ export const read: Verb = {
 export const inspect: Verb = {
   name: 'inspect',
   takes: '',
-  summary: 'says where this session can be looked at',
+  summary: 'opens a page over this session: charts, mail and timeline in a browser',
   async run(call) {
-    const { sessionDir } = await runningHerd(call);
-    return `This version has no inspector page yet. The session lies in ${sessionDir}; /shepherd status shows it here, sheepfold status on a terminal.`;
+    const url = await call.inspection.open(await runningHerd(call));
+    return `The inspector of this session, until it ends: ${url}`;
   },
 };

@@ -2,6 +2,7 @@
 import type { ExtensionCommandContext, ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { ConfigError } from '../../../errors.ts';
 import type { DefinitionsView, Shepherd } from '../../../runtime/shepherd.ts';
+import type { Inspection } from '../inspection.ts';
 import type { HerdPolicy, SessionHerd } from '../herd-of-session.ts';
 
 export interface VerbCall {
@@ -10,6 +11,7 @@ export interface VerbCall {
   readonly ctx: ExtensionCommandContext;
   readonly herd: SessionHerd;
   readonly policy: CommandPolicy;
+  readonly inspection: Inspection;
 }
 
 /** What a verb may ask while no herd is open. */
