@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { stripTypeScriptTypes } from 'node:module';
+import * as nodeModule from 'node:module';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { errnoOf } from '../mailbox/mail-fs.ts';
@@ -82,7 +82,8 @@ function withoutTypes(text: string): string {
   const warn = process.emitWarning.bind(process);
   process.emitWarning = () => undefined;
   try {
-    return stripTypeScriptTypes(text);
+    // By name only where it is used: an older Node, which shows its help all the same, has no such export.
+    return nodeModule.stripTypeScriptTypes(text);
   } finally {
     process.emitWarning = warn;
   }

@@ -42,11 +42,11 @@ describe('sheepfold', () => {
   it.each([
     [
       ['nosuch'],
-      'sheepfold: invalid_argument: There is no command "nosuch"; there is demo, sessions, status, stalls, detect-stall, attach, interrupt, mailbox, doctor.\n',
+      'sheepfold: invalid_argument: There is no command "nosuch"; there is demo, sessions, status, stalls, detect-stall, inspect, attach, interrupt, mailbox, doctor.\n',
     ],
     [
       ['toString'],
-      'sheepfold: invalid_argument: There is no command "toString"; there is demo, sessions, status, stalls, detect-stall, attach, interrupt, mailbox, doctor.\n',
+      'sheepfold: invalid_argument: There is no command "toString"; there is demo, sessions, status, stalls, detect-stall, inspect, attach, interrupt, mailbox, doctor.\n',
     ],
     [
       ['status', '--session', 'one', '--session', 'two'],

@@ -1,6 +1,6 @@
 /** The page: what the address says is shown, and what is chosen becomes the address. */
 import { h, render, type JSX } from 'preact';
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { ChartPane } from './chart-pane.ts';
 import { HerdTree } from './herd-tree.ts';
 import { mailsUpTo, rowIndexAt, type ActorHistory } from './history.ts';
@@ -197,7 +197,8 @@ interface Keys {
 }
 
 function useKeys({ moveTo, index, last, follow }: Keys): void {
-  useEffect(() => {
+  // With the page, not after it: the next key may come before an effect has its turn.
+  useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.altKey || event.ctrlKey || event.metaKey) return;
       if (event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement)
