@@ -22,6 +22,7 @@ export {
 } from './hosts/host.ts';
 export { createMemoryHost } from './hosts/memory.ts';
 export { createProcessHost } from './hosts/process.ts';
+export { createHerdrHost } from './hosts/herdr/host.ts';
 export { createTmuxHost } from './hosts/tmux/host.ts';
 export { createIdMaker, type IdMaker } from './ids.ts';
 export { startInspector, type Inspector, type InspectorOptions } from './inspector/server.ts';

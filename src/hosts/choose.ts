@@ -1,6 +1,6 @@
 /** Where agents are to run, by the setting and by what this process itself runs in. */
 
-export type HostKind = 'process' | 'tmux';
+export type HostKind = 'process' | 'tmux' | 'herdr';
 
 export interface HostChoice {
   readonly kind: HostKind;
@@ -8,18 +8,26 @@ export interface HostChoice {
   readonly why: string;
 }
 
+const places: Readonly<Record<HostKind, string>> = {
+  process: 'as processes in the background',
+  tmux: 'in tmux',
+  herdr: 'in Herdr',
+};
+
+/** As in `in tmux: this runs inside tmux`. */
+export const describeHost = ({ kind, why }: HostChoice): string => `${places[kind]}: ${why}`;
+
 /** @param wanted the setting `host`. */
 export function chooseHost(
-  wanted: 'auto' | 'process' | 'tmux' | 'herdr',
+  wanted: 'auto' | HostKind,
   env: Readonly<Record<string, string | undefined>>,
 ): HostChoice {
-  if (wanted === 'process' || wanted === 'tmux') {
-    return { kind: wanted, why: `the setting host is ${wanted}` };
+  if (wanted !== 'auto') return { kind: wanted, why: `the setting host is ${wanted}` };
+  const has = (name: string): boolean => (env[name] ?? '') !== '';
+  // First: its socket can be reached from within tmux, too.
+  if (has('HERDR_ENV') && has('HERDR_SOCKET_PATH')) {
+    return { kind: 'herdr', why: 'this runs inside Herdr' };
   }
-  if (wanted === 'herdr') {
-    return { kind: 'process', why: 'this version cannot run agents in Herdr' };
-  }
-  return (env['TMUX'] ?? '') === ''
-    ? { kind: 'process', why: 'this is no tmux' }
-    : { kind: 'tmux', why: 'this runs inside tmux' };
+  if (has('TMUX')) return { kind: 'tmux', why: 'this runs inside tmux' };
+  return { kind: 'process', why: 'this is neither Herdr nor tmux' };
 }

@@ -5,6 +5,7 @@
 import { HostError } from '../errors.ts';
 import type { HostKind } from './choose.ts';
 import type { AgentHost, PlaceRef } from './host.ts';
+import { createHerdrHost } from './herdr/host.ts';
 import { createProcessHost } from './process.ts';
 import { createTmuxHost } from './tmux/host.ts';
 
@@ -13,6 +14,7 @@ export function createHosts(kind: HostKind): AgentHost {
   const hosts: Readonly<Record<HostKind, AgentHost>> = {
     process: createProcessHost(),
     tmux: createTmuxHost(),
+    herdr: createHerdrHost(),
   };
   const all = Object.values(hosts);
   const chosen = hosts[kind];

@@ -48,6 +48,8 @@ export interface LaunchHostPorts extends Pick<AgentHost, 'kind' | 'read' | 'inte
   readonly onAdopt?: (ref: PlaceRef) => Promise<void>;
   /** Removes what a place has left, its child being gone. */
   readonly onClosed?: (ref: PlaceRef) => Promise<void>;
+  /** Calls `look` when a place may have ended, from when somebody watches until the stop. */
+  readonly hints?: (look: () => void) => () => void;
   /** The last of what an ended child showed, where no log has it. */
   readonly lastOutput?: (ref: PlaceRef) => Promise<string>;
 }
@@ -57,6 +59,7 @@ export function createLaunchHost(ports: LaunchHostPorts): AgentHost {
   const { kind, now, openTimeoutMs } = ports;
   const lastOutput = ports.lastOutput ?? (() => Promise.resolve(''));
   const places = createLaunchWatch({ now, sweepMs: ports.sweepMs, lastOutput });
+  let stopHints: (() => void) | undefined;
   const opening = new Map<string, Promise<PlaceRef>>();
   const closing = new Map<string, Promise<CloseOutcome>>();
 
@@ -66,8 +69,13 @@ export function createLaunchHost(ports: LaunchHostPorts): AgentHost {
     signal?.throwIfAborted();
     await makeLaunchDir(launchDir);
     if (!(await hasRun(launchDir))) await start(launch, ref, signal);
-    await places.add(ref);
+    await watchPlace(ref);
     return ref;
+  }
+
+  async function watchPlace(ref: PlaceRef): Promise<void> {
+    stopHints ??= ports.hints?.(() => places.look());
+    await places.add(ref);
   }
 
   async function start(
@@ -203,7 +211,7 @@ export function createLaunchHost(ports: LaunchHostPorts): AgentHost {
       const inspection = await inspectLaunch(ref.launchDir, { now });
       const { presence } = inspection;
       // Also one that cannot be seen at this moment: the sweep looks at it anew.
-      if (presence !== 'gone') await places.add(ref);
+      if (presence !== 'gone') await watchPlace(ref);
       if (presence === 'present' || presence === 'unknown') await ports.onAdopt?.(ref);
       return inspection;
     },
@@ -216,7 +224,10 @@ export function createLaunchHost(ports: LaunchHostPorts): AgentHost {
       }
     },
 
-    dispose: () => places.dispose(),
+    dispose() {
+      stopHints?.();
+      places.dispose();
+    },
   };
 }
 

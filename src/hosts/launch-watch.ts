@@ -27,6 +27,8 @@ export interface LaunchWatchOptions {
 export interface LaunchWatch {
   /** Watches a place from now on; a place already watched stays as it is. */
   add(ref: PlaceRef): Promise<void>;
+  /** Looks at every place now. */
+  look(): void;
   has(launchId: string): boolean;
   /** Who the child is, from the first look that could tell. */
   startedOf(launchId: string): LaunchStarted | undefined;
@@ -130,6 +132,7 @@ export function createLaunchWatch({ now, sweepMs, lastOutput }: LaunchWatchOptio
       timer ??= setInterval(sweep, sweepMs).unref();
       checkSoon(place);
     },
+    look: sweep,
     has: (launchId) => places.has(launchId),
     startedOf: (launchId) => places.get(launchId)?.started,
     listen(listener) {

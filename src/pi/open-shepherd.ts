@@ -2,7 +2,7 @@
 import type { ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { homedir } from 'node:os';
 import { discoverAgents } from '../agents/catalog.ts';
-import { chooseHost } from '../hosts/choose.ts';
+import { chooseHost, type HostChoice } from '../hosts/choose.ts';
 import { createHosts } from '../hosts/hosts.ts';
 import { createShepherd } from '../runtime/create-shepherd.ts';
 import { viewCatalog } from '../runtime/definitions.ts';
@@ -58,6 +58,7 @@ export function createHerdPolicy(): HerdPolicy {
   const followed = new Map<string, LiveSettings>();
   /** Where a project's `.devloops` lies: at the top of its worktree. */
   const roots = new Map<string, string>();
+  const hosts = new Map<string, HostChoice>();
   const rootOf = (cwd: string): string => roots.get(cwd) ?? cwd;
 
   function settingsOf({ cwd }: Pick<ExtensionContext, 'cwd'>): LiveSettings {
@@ -74,6 +75,8 @@ export function createHerdPolicy(): HerdPolicy {
       roots.set(ctx.cwd, (await findGit(ctx.cwd))?.root ?? ctx.cwd);
       const read = settingsOf(ctx).read();
       const { settings } = read;
+      const host = chooseHost(settings.host, process.env);
+      hosts.set(ctx.cwd, host);
       for (const { message } of readWorkflowConfig(rootOf(ctx.cwd)).problems) {
         ctx.ui.notify(message, 'warning');
       }
@@ -87,7 +90,7 @@ export function createHerdPolicy(): HerdPolicy {
         notify,
         model: () => (ctx.model === undefined ? null : `${ctx.model.provider}/${ctx.model.id}`),
         agentDir: agentDirOf(),
-        host: createHosts(chooseHost(settings.host, process.env).kind),
+        host: createHosts(host.kind),
         approveAgent: approveWith(ctx),
         orphanGraceMs: toDurations(settings).orphanGraceMs,
         fieldnotes: settings.fieldnotes,
@@ -95,6 +98,7 @@ export function createHerdPolicy(): HerdPolicy {
     },
     lead: (running, ctx) =>
       settingsOf(ctx).onChange((now) => running.configure(liveOptions(now, rootOf(ctx.cwd)))),
+    hostOf: ({ cwd }) => hosts.get(cwd),
     staysOpen: (ctx) => settingsOf(ctx).read().settings.stayOpen,
     definitions(ctx) {
       const { agentScope, includeBundledAgents } = settingsOf(ctx).read().settings;

@@ -152,23 +152,11 @@ function readLayer(json: Json, report: Report): Layer {
       rules.replyTimeout.accepted,
     );
   }
-  if (flat.given.has('host')) noteHost(flat.values.host, report);
   const retention = readRetention(json, report);
   return {
     values: { ...flat.values, retention: retention.values },
     given: new Set([...flat.given, ...(retention.given.size > 0 ? ['retention'] : [])]),
   };
-}
-
-/** Known, so that a file may keep it for a version that has that host. */
-function noteHost(host: Settings['host'], report: Report): void {
-  if (host !== 'herdr') return;
-  const accepted = '"auto" or "process" or "tmux"';
-  report(
-    'host',
-    `${show(host)} has no effect: this version cannot run agents in Herdr; write ${accepted}`,
-    accepted,
-  );
 }
 
 /** One bad number leaves the other in force: falling back would forget tasks somebody keeps. */

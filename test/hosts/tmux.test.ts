@@ -143,7 +143,10 @@ describe('all hosts as one', () => {
     ['auto', { TMUX: '/tmp/tmux-0/default,1,0' }, 'tmux'],
     ['process', { TMUX: 'x' }, 'process'],
     ['tmux', {}, 'tmux'],
-    ['herdr', {}, 'process'],
+    ['herdr', {}, 'herdr'],
+    ['auto', { HERDR_ENV: '1', HERDR_SOCKET_PATH: '/h.sock' }, 'herdr'],
+    ['auto', { HERDR_ENV: '1', HERDR_SOCKET_PATH: '/h.sock', TMUX: 'x' }, 'herdr'],
+    ['auto', { HERDR_ENV: '1' }, 'process'],
   ] as const)('the setting %s, with %j, is %s', (wanted, env, kind) => {
     expect(chooseHost(wanted, env)).toMatchObject({ kind, why: expect.any(String) as string });
   });

@@ -47,7 +47,10 @@ function setUp(herd?: TestHerd, mode: ExtensionCommandContext['mode'] = 'rpc') {
   ] as const;
   registerShepherdCommand(pi, {
     herd: session,
-    policy: { definitions: () => ({ agents: definitions, problems: [] }) },
+    policy: {
+      definitions: () => ({ agents: definitions, problems: [] }),
+      hostOf: () => ({ kind: 'tmux', why: 'this runs inside tmux' }),
+    },
   });
   const ctx = {
     mode,
@@ -131,7 +134,9 @@ describe('/shepherd', () => {
     const { run } = setUp(herd);
     expect(await run('agents')).toContain('- scout (bundled): ');
     expect(await run('herd')).toMatch(/^Live agents: 2\n- scout: one .*is waiting on scout: two/);
-    expect(await run('status')).toMatch(/^Live agents: 2/);
+    expect(await run('status')).toMatch(
+      /^Live agents: 2[^]*\n\nNew agents run in tmux: this runs inside tmux\.$/,
+    );
     expect(await run('status scout: one')).toMatch(/^Agent scout: one \(.*is waiting on/);
     expect(await run(`status ${taskId}`)).toContain(`task ${taskId} is waiting`);
   });

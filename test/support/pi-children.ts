@@ -38,10 +38,19 @@ export interface PiChildren {
   close(): Promise<void>;
 }
 
+export type Argv = ReturnType<typeof piChildCommand>['argv'];
+
 /** Starts the Shepherd and the model; children are spawned by `shepherd.spawn`. */
 export async function openPiChildren(
   policy: Partial<Policy> = {},
-  options: { readonly host?: AgentHost } = {},
+  {
+    makeArgv = (argv) => argv,
+    ...options
+  }: {
+    readonly host?: AgentHost;
+    /** What is run in place of the child's own command line. */
+    readonly makeArgv?: (argv: Argv) => Argv;
+  } = {},
 ): Promise<PiChildren> {
   const model = await startScriptedModel({ route: ({ system }) => roleOf(system) });
   const isolated = await makeIsolatedPi({
@@ -55,7 +64,7 @@ export async function openPiChildren(
     policy,
     ...options,
     makeCommand: (input) => ({
-      argv: piChildCommand(input).argv,
+      argv: makeArgv(piChildCommand(input).argv),
       env: childEnvironment(isolated.env, input),
     }),
   });

@@ -25,9 +25,13 @@ export interface PiProject {
   close(): Promise<void>;
 }
 
-/** @param steps by role: `shepherd`, and the names of agents. */
+/**
+ * @param steps by role: `shepherd`, and the names of agents.
+ * @param env for each Pi, besides that of the isolation.
+ */
 export async function openPiProject(
   steps: Readonly<Record<string, readonly ModelStep[]>>,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<PiProject> {
   const model = await startScriptedModel({ steps, route: ({ system }) => roleOf(system) });
   const isolated = await makeIsolatedPi({ baseUrl: model.baseUrl, models: ['m'] });
@@ -41,6 +45,7 @@ export async function openPiProject(
       const pi = await startPiRpc({
         pi: resolvePi(),
         isolated,
+        env,
         args: ['--session-dir', piSessionDir, ...BARE_FLAGS, '-e', packageInfo().dir, ...args],
       });
       started.push(pi);

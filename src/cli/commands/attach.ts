@@ -30,7 +30,9 @@ export const attach: Command = {
     if (place?.host !== 'tmux') {
       throw new HostError(
         'not_found',
-        `${name} has no terminal: it runs on ${place?.host ?? 'no host yet'}. Look at it with shepherd_read, or set host to tmux.`,
+        place?.host === 'herdr'
+          ? `${name} runs in Herdr: look for the tab that is called like it.`
+          : `${name} has no terminal: it runs on ${place?.host ?? 'no host yet'}. Look at it with shepherd_read, or set host to tmux.`,
       );
     }
     const socket = socketOf(place.launchDir);

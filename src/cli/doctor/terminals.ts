@@ -1,6 +1,6 @@
 /** The places for agents that somebody can look into: both optional, unless the settings want one. */
 import { z } from 'zod';
-import { chooseHost } from '../../hosts/choose.ts';
+import { chooseHost, describeHost } from '../../hosts/choose.ts';
 import type { Settings } from '../../settings/settings.ts';
 import type { Check } from './report.ts';
 import { runTool, type ToolOptions } from './run-tool.ts';
@@ -35,8 +35,8 @@ export async function checkTmux({ host, ...run }: TerminalOptions): Promise<Chec
 
 /** Where agents would run, started from here. */
 export function checkHost({ host, env }: Pick<TerminalOptions, 'host' | 'env'>): Check {
-  const { kind, why } = chooseHost(host, env);
-  return { about: 'host', status: 'ok', message: `agents run on ${kind}: ${why}`, fix: null };
+  const message = `agents run ${describeHost(chooseHost(host, env))}`;
+  return { about: 'host', status: 'ok', message, fix: null };
 }
 
 const serverSchema = z.object({ running: z.boolean(), protocol: z.number().optional() });

@@ -6,6 +6,7 @@ import type { Identity } from '../../mailbox/capability.ts';
 import { createChildMailbox, type ChildMailbox } from '../../mailbox/child-mailbox.ts';
 import { registerDelivery } from '../delivery-hooks.ts';
 import { createDoneTool } from './done-tool.ts';
+import { registerHerdrState } from './herdr-state.ts';
 import { createChildInbox } from './inbox.ts';
 import { createMessageTool } from './message-tool.ts';
 import { registerReports } from './reports.ts';
@@ -23,6 +24,7 @@ export function registerChild(pi: ExtensionAPI, identity: Identity): void {
 
   const delivery = registerDelivery(pi);
   registerReports(pi, { work, mailbox, limits, now });
+  registerHerdrState(pi);
   pi.registerTool(createMessageTool({ mailbox, work }));
   pi.registerTool(createDoneTool({ mailbox, work, limits }));
   pi.registerTool(createRosterTool({ mailbox }));

@@ -9,6 +9,7 @@
  */
 import type { ExtensionAPI, ExtensionContext } from '@earendil-works/pi-coding-agent';
 import { describeError } from '../../errors.ts';
+import type { HostChoice } from '../../hosts/choose.ts';
 import type { DefinitionsView, Notice, Shepherd } from '../../runtime/shepherd.ts';
 import type { LiveSettings } from '../../settings/live.ts';
 import { plain } from '../render/text.ts';
@@ -36,6 +37,8 @@ export interface HerdPolicy {
   /** Has a running herd follow the settings; returns the stop. */
   readonly lead?: ((running: Shepherd, ctx: ExtensionContext) => () => void) | undefined;
   readonly settingsOf?: ((ctx: Pick<ExtensionContext, 'cwd'>) => LiveSettings) | undefined;
+  /** Where the herd that was opened there starts its agents, and why. */
+  readonly hostOf?: ((ctx: Pick<ExtensionContext, 'cwd'>) => HostChoice | undefined) | undefined;
   /** The agent definitions that count there, while no herd is open to ask. */
   readonly definitions?: ((ctx: Pick<ExtensionContext, 'cwd'>) => DefinitionsView) | undefined;
 }

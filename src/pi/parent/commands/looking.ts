@@ -1,4 +1,5 @@
 /** Verbs that only look: `agents`, `herd`, `status`, `read`, `inspect`. */
+import { describeHost } from '../../../hosts/choose.ts';
 import { readOutcome } from '../../tools/read.ts';
 import { listDefinitions, listHerd } from '../../tools/shepherd.ts';
 import { statusOutcome } from '../../tools/status.ts';
@@ -29,7 +30,10 @@ export const status: Verb = {
   complete: ({ running }) => [...agentNames(running), ...taskIds(running)],
   async run(call) {
     const running = await runningHerd(call);
-    return (call.rest === '' ? listHerd(running) : statusOutcome(running, call.rest)).text;
+    if (call.rest !== '') return statusOutcome(running, call.rest).text;
+    const host = call.policy.hostOf?.(call.ctx);
+    const place = host === undefined ? '' : `\n\nNew agents run ${describeHost(host)}.`;
+    return `${listHerd(running).text}${place}`;
   },
 };
 

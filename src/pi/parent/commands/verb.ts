@@ -15,7 +15,7 @@ export interface VerbCall {
 }
 
 /** What a verb may ask while no herd is open. */
-export type CommandPolicy = Pick<HerdPolicy, 'settingsOf' | 'definitions'>;
+export type CommandPolicy = Pick<HerdPolicy, 'settingsOf' | 'definitions' | 'hostOf'>;
 
 /** What a verb's completion may look at; nothing is opened for it. */
 export interface CompletionScope {
