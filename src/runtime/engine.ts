@@ -16,15 +16,8 @@ import { tellOfAbsence, watchForAbsence } from './absence.ts';
 import { createSessionBoxes, incarnationOf, isOver, type RetireEffect } from './boxes.ts';
 import { createChangeFeed } from './changes.ts';
 import { createActorClock, driveClock, type DueTimer } from './clock.ts';
-import { describeMove } from './describe-move.ts';
 import { createEffectQueue } from './effects.ts';
-import {
-  containCrash,
-  handleEnvelope,
-  handleLateEnvelope,
-  refuseCrashed,
-  refuseSuperseded,
-} from './envelopes.ts';
+import { containCrash, refuseCrashed } from './envelopes.ts';
 import { applyFact } from './facts.ts';
 import { createInspectorFeed, type Inspector } from './inspector-feed.ts';
 import { isNoteTroubleNew, tellNoteTrouble } from './fieldnotes.ts';
@@ -33,6 +26,7 @@ import type { EffectOutcome } from './effect-outcome.ts';
 import { confirmEffect, handleExit, noteDialog } from './outcomes.ts';
 import type { LivePolicy } from './live-options.ts';
 import type { Policy, Retention } from './policy.ts';
+import { isHeard, receiveEnvelope } from './receive.ts';
 import { createPump } from './pump.ts';
 import { forgetFinished } from './retention.ts';
 import { sendPassiveNotice } from './notices.ts';
@@ -350,26 +344,15 @@ export function createEngine(options: EngineOptions): Engine {
     if (result === 'unkept') absence.again(away);
   }
 
-  function handleMail({ from, envelope, isAgain }: Claimed): boolean {
+  function handleMail(claimed: Claimed): boolean {
+    const { from, envelope } = claimed;
     const agent = store.get('agent', from.agentId);
     if (agent === undefined) return true;
-    const isHeard = herd.agent(agent.id) !== undefined && agent.launch === from.launch;
     if (envelope.kind === 'heartbeat')
-      return !isHeard || noteActivity(agent.id, envelope.createdAt);
+      return !isHeard({ herd }, agent, from) || noteActivity(agent.id, envelope.createdAt);
     const result = attempt(
       `envelope ${envelope.kind}`,
-      (frame) => {
-        frame.move({
-          messageId: envelope.messageId,
-          ...describeMove(envelope),
-          from: agent.id,
-          to: envelope.targetId,
-          ...(isHeard ? {} : { isLate: true }),
-        });
-        if (isHeard) handleEnvelope(frame, agent, { envelope, isAgain });
-        else if (agent.launch !== from.launch) refuseSuperseded(frame, agent, { from, envelope });
-        else handleLateEnvelope(frame, agent, envelope);
-      },
+      (frame) => receiveEnvelope(frame, agent, claimed),
       { answer: (frame) => refuseCrashed(frame, agent, envelope) },
     );
     return result !== 'unkept';

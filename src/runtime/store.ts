@@ -104,59 +104,6 @@ export interface Store {
   close(): void;
 }
 
-/** A store without files, for tests and the model checker. */
-export function createMemoryStore(): Store {
-  const tables = new Map<Table, Map<string, Tables[Table]>>();
-  const actors = new Map<string, unknown>();
-  let rows: (JournalRow & { readonly seq: number })[] = [];
-  /** The row with each actor's newest snapshot. */
-  const newest = new Map<string, number>();
-  let owner: SessionOwner | undefined;
-
-  function table<K extends Table>(name: K): Map<string, Tables[K]> {
-    let found = tables.get(name);
-    if (found === undefined) tables.set(name, (found = new Map()));
-    return found as Map<string, Tables[K]>;
-  }
-
-  return {
-    get: (name, id) => table(name).get(id),
-    all: (name) => [...table(name).values()],
-    snapshot: (actorId) => structuredClone(actors.get(actorId)),
-    snapshots: () => [...actors].map(([id, snapshot]) => [id, structuredClone(snapshot)] as const),
-    journal: ({ after, limit }) => rows.filter(({ seq }) => seq > after).slice(0, limit),
-    commit(commit) {
-      for (const { table: name, record } of commit.puts) table(name).set(record.id, record);
-      for (const { table: name, id } of commit.deletes) table(name).delete(id);
-      const seq = (rows.at(-1)?.seq ?? 0) + 1;
-      rows.push({ ...commit.journal, seq });
-      for (const [id, snapshot] of commit.snapshots) {
-        if (snapshot === null) {
-          actors.delete(id);
-          newest.delete(id);
-        } else {
-          actors.set(id, structuredClone(snapshot));
-          newest.set(id, seq);
-        }
-      }
-      if (commit.keepRows !== undefined) {
-        const oldest = seq - commit.keepRows;
-        const needed = new Set(newest.values());
-        rows = rows.filter((row) => row.seq > oldest || needed.has(row.seq));
-      }
-    },
-    // Nothing here can fail half-way.
-    transaction: (work) => work(),
-    owner: () => owner,
-    swapOwner(expected, next) {
-      if (owner?.token !== expected) return false;
-      owner = next;
-      return true;
-    },
-    close() {},
-  };
-}
-
 const key = (table: Table, id: string): string => `${table}/${id}`;
 
 /** A step's own view of the store: reads see its writes, which wait here for the commit. */

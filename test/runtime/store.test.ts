@@ -4,13 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { TaskRecord } from '../../src/runtime/records.ts';
+import { createMemoryStore } from '../../src/runtime/memory-store.ts';
 import { openSessionStore } from '../../src/runtime/session-store.ts';
-import {
-  createDraft,
-  createMemoryStore,
-  type Commit,
-  type Store,
-} from '../../src/runtime/store.ts';
+import { createDraft, type Commit, type Store } from '../../src/runtime/store.ts';
 
 function makePath(): string {
   const dir = mkdtempSync(join(tmpdir(), 'sheepfold-store-'));
@@ -359,5 +355,36 @@ describe('a draft', () => {
     draft.put('task', taskOf('t1'));
 
     expect(store.all('task')).toEqual([]);
+  });
+});
+
+describe('a store in memory', () => {
+  it('goes on from what another one held, and leaves that one alone', () => {
+    const first = createMemoryStore();
+    first.commit(commitOf({ puts: [putTask('t1')], snapshots: new Map([['a', { value: 1 }]]) }));
+    const held = first.state();
+
+    const second = createMemoryStore({ from: held });
+    second.commit(commitOf({ puts: [putTask('t2')], snapshots: new Map([['a', null]]) }));
+
+    expect(idsOf(second)).toEqual(['t1', 't2']);
+    expect(second.snapshot('a')).toBeUndefined();
+    expect(idsOf(first)).toEqual(['t1']);
+    expect(first.snapshot('a')).toEqual({ value: 1 });
+    expect(first.state()).toBe(held);
+  });
+
+  it('loses what a transaction that throws has committed', () => {
+    const store = createMemoryStore();
+    store.commit(commitOf({ puts: [putTask('t1')] }));
+
+    expect(() =>
+      store.transaction(() => {
+        store.commit(commitOf({ puts: [putTask('t2')] }));
+        throw new Error('lost');
+      }),
+    ).toThrow('lost');
+
+    expect(idsOf(store)).toEqual(['t1']);
   });
 });
